@@ -1,0 +1,69 @@
+/* heddle/base.h - the words that every heddle header uses: time, process ids, entry functions, wait queues.
+ *
+ * Calls answer 0, a count or an id on success and -errno on failure. `errno` itself is left alone by every heddle call.
+ * A call that waits has `hd_time until` as its last parameter: an absolute time on heddle's clock (hd_now, hd_after). A time
+ * that has passed, 0 included, means: try once. */
+#ifndef HEDDLE_BASE_H
+#define HEDDLE_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+
+#ifdef __cplusplus
+#define HD_BEGIN extern "C" {
+#define HD_END }
+#else
+#define HD_BEGIN
+#define HD_END
+#endif
+
+#if defined(__GNUC__)
+#define HD_API __attribute__((visibility("default")))
+#else
+#define HD_API
+#endif
+
+HD_BEGIN
+
+/* Nanoseconds: a point on heddle's monotonic clock, or a distance on it. Clocks start above 0. */
+typedef int64_t hd_time;
+
+#define HD_FOREVER INT64_MAX
+#define HD_US(n) ((hd_time)(n) * 1000)
+#define HD_MS(n) ((hd_time)(n) * 1000000)
+#define HD_SEC(n) ((hd_time)(n) * 1000000000)
+
+/* A process: positive, and never used again for another one while the runtime runs. */
+typedef int64_t hd_pid;
+
+/* What a process runs: its argument in, its result out (see hd_join). */
+typedef void *(*hd_entry)(void *arg);
+
+/* Why a process waits, as hd_process_info and the deadlock report say it. */
+enum hd_wait {
+	HD_WAIT_NONE = 0,  /* it does not wait */
+	HD_WAIT_SLEEP,	   /* hd_sleep, hd_sleep_until */
+	HD_WAIT_SEMAPHORE, /* hd_semaphore_wait */
+	HD_WAIT_JOIN,	   /* hd_join, hd_join_end */
+	HD_WAIT_SUSPEND	   /* hd_suspend: for another process to stop */
+};
+
+/* A request to a worker, inside what it is about. Private. */
+struct hd_note {
+	struct hd_note *next;
+	void (*apply)(void *worker, struct hd_note *note);
+};
+
+/* The queue inside everything that can be waited for. Zeroed memory is an empty queue. All of it is private. */
+struct hd_waiter;
+struct hd_waitq {
+	struct hd_waiter *head, *tail;
+	unsigned char lock;
+};
+
+HD_END
+#endif

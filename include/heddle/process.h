@@ -1,0 +1,196 @@
+/* heddle/process.h - lightweight processes.
+ *
+ * A process runs a function on a stack of its own until it returns, waits, yields or a higher priority takes the worker.
+ * Within a priority, processes run in the order in which they became ready; a lower priority runs only when no higher one
+ * can. Every heddle call is a safe point, where a process that should not be running now gives way. */
+#ifndef HEDDLE_PROCESS_H
+#define HEDDLE_PROCESS_H
+
+#include <heddle/base.h>
+
+HD_BEGIN
+
+/* Priorities go from 10 to 80; these have names. A new process has its creator's, the first process has 40. */
+enum {
+	HD_PRIORITY_TIMING = 80,
+	HD_PRIORITY_HIGH_IO = 70,
+	HD_PRIORITY_LOW_IO = 60,
+	HD_PRIORITY_USER_INTERRUPT = 50,
+	HD_PRIORITY_USER = 40,
+	HD_PRIORITY_USER_BACKGROUND = 30,
+	HD_PRIORITY_SYSTEM_BACKGROUND = 20,
+	HD_PRIORITY_LOWEST = 10
+};
+
+/* When equals take the worker from a process that neither waits nor yields. */
+enum hd_policy {
+	HD_POLICY_DEFAULT = 0, /* what hd_config says */
+	HD_FIFO,	       /* never */
+	HD_RR,		       /* when its quantum is over; the rest of a quantum survives preemption */
+	HD_IO		       /* as HD_RR, but a quantum begins only while no event is pending */
+};
+
+/* Longest name of a process, its final 0 included. */
+#define HD_NAME_SIZE 32
+
+/* How to spawn. Zeroed memory means all defaults. */
+struct hd_spawn {
+	const char *name;      /* copied; NULL is none */
+	int priority;	       /* 0 is the creator's */
+	enum hd_policy policy; /* 0 is the runtime's */
+	size_t stack_size;     /* bytes, rounded up to a power of two; 0 is the runtime's */
+	bool suspended;	       /* does not start before hd_resume */
+	bool daemon;	       /* does not keep the runtime running */
+	bool detached;	       /* nobody will join it */
+	bool movable;	       /* may change kernel thread: its author promises that no compiler-cached thread-local address
+				* (&errno, _Thread_local) is used across a heddle call. Without effect on one worker */
+};
+
+/* Makes a process that runs entry(arg). The new process is ready, at the tail of its level; if its priority is higher than
+ * the caller's, it runs at once. hd_spawn_at gives the priority, hd_spawn_with everything else (NULL is all defaults).
+ * Answers its id (positive), or
+ *
+ *   -EINVAL         entry is NULL, or a field is out of range
+ *   -ENAMETOOLONG   the name needs more than HD_NAME_SIZE bytes
+ *   -ENOMEM         no memory, no address space for its stack
+ *   -EAGAIN         2^24 processes exist
+ *   -ESHUTDOWN      the runtime is ending
+ *   -EPERM          no runtime runs
+ *
+ * Any thread; from a plain one the default priority is 40. */
+HD_API hd_pid hd_spawn(hd_entry entry, void *arg);
+HD_API hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg);
+HD_API hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg);
+
+/* The calling process; 0 on a plain thread. */
+HD_API hd_pid hd_self(void);
+
+/* Goes to the tail of the caller's level, so that its equals run first. Never lets a lower priority run. Returns 0; -EPERM on
+ * a plain thread. */
+HD_API int hd_yield(void);
+
+/* A safe point and nothing else: gives way to a higher priority, or when the quantum is over, or to whoever asked the caller
+ * to stop. Costs a few instructions when there is nothing to do; put one into long loops. Returns 0; -EPERM on a plain
+ * thread. */
+HD_API int hd_checkpoint(void);
+
+/* Stops a process until hd_resume. One that runs stops at its next safe point, and the call returns when it has; one that
+ * waits keeps its place in the queue, and what is granted to it meanwhile is kept for it; its deadline runs on. Stopping
+ * twice is the same as once. Returns
+ *
+ *   0              it has stopped; when pid is the caller: it was stopped and has been resumed
+ *   -EINPROGRESS   `until` was already past: it will stop, and nobody waits for it
+ *   -ETIMEDOUT     it will stop, but had not by then
+ *   -ESRCH         there is no such process, or it has ended
+ *   -EPERM         no runtime runs
+ *
+ * Any thread. */
+HD_API int hd_suspend(hd_pid pid, hd_time until);
+
+/* Lets a suspended process go on, at the tail of its level; if it still waits for something, it goes on waiting. Returns 0;
+ * -EALREADY when it is not suspended; -ESRCH; -EPERM when no runtime runs. Any thread. */
+HD_API int hd_resume(hd_pid pid);
+
+/* How a process ended. */
+enum hd_end_kind {
+	HD_END_RETURNED = 1, /* its entry returned, or hd_exit */
+	HD_END_FAILED,	     /* hd_fail, or it could not start for want of memory */
+	HD_END_KILLED	     /* the runtime ended first */
+};
+struct hd_end {
+	enum hd_end_kind kind;
+	void *result; /* HD_END_RETURNED */
+	int err;      /* HD_END_FAILED: -errno */
+};
+
+/* Waits until a process has ended and forgets it; its id is dead afterwards. `result` (may be NULL) receives what its entry
+ * returned, NULL if it did not end by returning; hd_join_end tells how it ended. A process that has not run yet runs at
+ * once, before its equals, unless a higher priority is ready. Returns
+ *
+ *   0            it has ended
+ *   -ETIMEDOUT   it had not, by `until`; it can be joined again
+ *   -EDEADLK     pid is the caller
+ *   -EBUSY       somebody else is joining it
+ *   -EINVAL      it is detached
+ *   -ESRCH       there is no such process: it never existed, was joined, or was detached and has ended
+ *   -EPERM       no runtime runs
+ *
+ * Any thread. Cancellation point. */
+HD_API int hd_join(hd_pid pid, void **result, hd_time until);
+HD_API int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until);
+
+/* Nobody will join it: it is forgotten when it ends, or now if it has. Returns 0; -EINVAL when it is detached already; -EBUSY
+ * when somebody is joining it; -ESRCH; -EPERM when no runtime runs. Any thread. */
+HD_API int hd_detach(hd_pid pid);
+
+/* Ends the calling process, as returning `result` from its entry would. Does not return, except -EPERM on a plain thread. */
+HD_API int hd_exit(void *result);
+
+/* Ends the calling process with an error; the sign of `err` does not matter. Does not return, except -EPERM on a plain thread
+ * and -EINVAL when err is 0. */
+HD_API int hd_fail(int err);
+
+/* A process's priority, 10 to 80. -ESRCH; -EPERM when no runtime runs. Any thread. */
+HD_API int hd_priority(hd_pid pid);
+
+/* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to its new equals and
+ * betters. The priority that it has already changes nothing. Returns 0; -EINVAL when out of range; -ESRCH; -EPERM. Any thread. */
+HD_API int hd_set_priority(hd_pid pid, int priority);
+
+/* Gives a process another policy, from its next safe point on. Returns 0; -EINVAL; -ESRCH; -EPERM. Any thread. */
+HD_API int hd_set_policy(hd_pid pid, enum hd_policy policy);
+
+enum hd_state {
+	HD_READY = 1, /* would run if a worker were free */
+	HD_RUNNING,
+	HD_WAITING,   /* see `why` */
+	HD_SUSPENDED, /* by hd_suspend, or spawned so; a waiting process that is suspended says HD_WAITING and `suspended` */
+	HD_ENDED      /* not joined yet */
+};
+
+struct hd_process_info {
+	hd_pid pid;
+	char name[HD_NAME_SIZE];
+	enum hd_state state;
+	bool suspended, daemon, detached;
+	int priority;
+	enum hd_policy policy;
+	int worker;
+	enum hd_wait why;	       /* HD_WAITING: what for */
+	hd_pid holder;		       /* whoever has what it waits for; 0 when unknown */
+	hd_time since;		       /* when it came into this state; good to some milliseconds */
+	hd_time cpu_time;	       /* good to some milliseconds */
+	uint64_t switches;	       /* times it was given a worker */
+	size_t stack_size, stack_used; /* 0 before it first runs; used: the most it ever needed, in pages */
+};
+
+/* Describes a process, a zombie included. Returns 0; -ESRCH when it is gone (Pharo's isTerminated: -ESRCH, or HD_ENDED);
+ * -EPERM when no runtime runs. Any thread; a process that is changing is described a moment before or after. */
+HD_API int hd_process_info(hd_pid pid, struct hd_process_info *info);
+
+/* Calls fn for every process, oldest slot first, until it answers something other than 0; returns that, or 0. -EPERM when no
+ * runtime runs. Any thread; fn may call heddle, but processes that come or go meanwhile may or may not be seen. */
+HD_API int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg);
+
+/* The processes that are ready at a priority, in the order in which they would run. Stores at most n ids and returns how many
+ * there are; -EINVAL when out of range; -EPERM on a plain thread. */
+HD_API int hd_waiting_at(int priority, hd_pid *pids, size_t n);
+
+/* A variable of which every process has its own. Zeroed memory, or HD_LOCAL(destroy), is ready to use; the variable is known
+ * by its address and must outlive the processes that set it. */
+struct hd_local {
+	void (*destroy)(void *value); /* called on the ending process, for every value that is not NULL; may be NULL */
+};
+#define HD_LOCAL(destroy)                                                                                                      \
+	{                                                                                                                      \
+		destroy                                                                                                        \
+	}
+
+/* The calling process's value, NULL if never set; NULL on a plain thread. */
+HD_API void *hd_local_get(const struct hd_local *local);
+
+/* Sets it. Returns 0; -ENOMEM; -EPERM on a plain thread. Destructors may set locals again: after four rounds the rest is left. */
+HD_API int hd_local_set(const struct hd_local *local, void *value);
+
+HD_END
+#endif

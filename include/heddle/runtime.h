@@ -1,0 +1,82 @@
+/* heddle/runtime.h - starting, stopping and measuring the runtime.
+ *
+ * hd_run turns the calling thread into a worker, runs a first process on it and returns when the last process that counts
+ * has ended. One runtime at a time; when it has returned it can be run again, and nothing is left of the run before. */
+#ifndef HEDDLE_RUNTIME_H
+#define HEDDLE_RUNTIME_H
+
+#include <heddle/base.h>
+#include <heddle/process.h>
+
+HD_BEGIN
+
+/* Where a process goes that a higher priority took the worker from: behind its equals, or before them. */
+enum hd_preempted {
+	HD_PREEMPTED_TAIL = 0, /* Pharo's way, and the default */
+	HD_PREEMPTED_HEAD      /* POSIX's and Squeak's way */
+};
+
+/* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set. */
+struct hd_config {
+	unsigned workers;	     /* HEDDLE_WORKERS; 0 and 1 are one worker, the only number so far */
+	size_t stack_size;	     /* HEDDLE_STACK_SIZE, bytes; 0 is 64 KiB (the first process has at least 8 MiB) */
+	enum hd_policy policy;	     /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
+	hd_time quantum;	     /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
+	enum hd_preempted preempted; /* HEDDLE_PREEMPTED=tail|head */
+	bool movable;		     /* HEDDLE_MOVABLE=0|1; processes may change kernel thread: see hd_spawn.movable */
+	bool fixed;		     /* take these values, whatever the environment says */
+};
+
+/* Runs `main(arg)` as the first process, with priority 40, and everything that it spawns. `config` may be NULL. Returns
+ *
+ *   0            the last process that is not a daemon has ended, and nothing holds the runtime open
+ *   code >= 0    hd_shutdown(code) was called
+ *   -EDEADLK     nobody can ever run again; who waits for what was printed to stderr
+ *   -EBUSY       a runtime runs already
+ *   -EINVAL      a value in `config` or in the environment is out of range; which one was printed to stderr
+ *   -ENOTSUP     more than one worker was asked for
+ *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with
+ *
+ * Whoever is left when the runtime ends is terminated: waits do not return, locals are destroyed, and what has not ended
+ * after one second is abandoned. Call it on a plain thread; on a process it answers -EBUSY. */
+HD_API int hd_run(const struct hd_config *config, hd_entry main, void *arg);
+
+/* Ends the runtime: hd_run will return `code`. Returns 0, and the caller goes on until it waits for something; -EINVAL when
+ * code is negative; -EALREADY when the runtime is ending already; -EPERM when no runtime runs. Any thread. */
+HD_API int hd_shutdown(int code);
+
+/* The time now, on the clock that every `until` refers to. Any thread, with or without a runtime. */
+HD_API hd_time hd_now(void);
+
+/* `ns` from now; HD_FOREVER when that is too far to count. Any thread, with or without a runtime. */
+HD_API hd_time hd_after(hd_time ns);
+
+/* Counts what can still wake somebody and that heddle cannot see: a signal handler, a device, a thread to be started. While
+ * the count (changed by `delta`, usually 1 or -1) is above 0, hd_run neither returns for want of processes nor declares a
+ * deadlock. Returns the new count; -EINVAL when it would fall below 0; -EPERM when no runtime runs. Any thread. */
+HD_API int hd_hold_open(int delta);
+
+/* What the runtime has done since hd_run, and what it holds now. */
+struct hd_stats {
+	uint64_t spawned;	  /* processes made */
+	uint64_t ended;		  /* of these, how many have ended */
+	uint64_t switches;	  /* times a process was given a worker */
+	uint64_t direct_switches; /* of these, straight from another process */
+	uint64_t handoffs;	  /* of these, by hand-off (hd_join of a process that had not run) */
+	uint64_t preemptions;	  /* times a process lost its worker to a higher priority */
+	uint64_t expired_quanta;  /* times a process lost its worker to an equal because its quantum was over */
+	uint64_t remote_wakes;	  /* requests that came from other kernel threads */
+	uint64_t timeouts;	  /* deadlines that came before what was waited for */
+	uint64_t idles;		  /* times a worker went to sleep for want of work */
+	uint64_t timers;	  /* deadlines pending now, forgotten ones included until they are swept */
+	uint64_t live_processes;  /* control blocks in use now, zombies included */
+	uint64_t live_stacks;	  /* stacks in use now */
+	uint64_t cached_stacks;	  /* stacks waiting for reuse that still have memory */
+	uint64_t made_stacks;	  /* stacks that ever existed: those in use, cached and without memory */
+};
+
+/* Fills `stats`. Returns 0; -EPERM when no runtime runs. Any thread; another one's view may lag by a few events. */
+HD_API int hd_stats(struct hd_stats *stats);
+
+HD_END
+#endif

@@ -1,0 +1,70 @@
+/* arch/aarch64/switch.h - contexts on 64-bit ARM: make one, switch to it.
+ *
+ * As on x86-64 (see there for why): a stack pointer, a frame pointer and where to go on; the compiler saves what else is in
+ * use. x18 belongs to the platform and is left alone. */
+#ifndef ARCH_SWITCH_H
+#define ARCH_SWITCH_H
+
+#include <stdint.h>
+
+struct hd__context {
+	void *sp, *bp, *ip;
+};
+
+/* Saves the caller in `from` and goes on with `to`; returns when somebody switches to `from`. */
+__attribute__((always_inline)) static inline void hd__arch_switch(struct hd__context *from, const struct hd__context *to)
+{
+	register struct hd__context *f __asm__("x0") = from;
+	register const struct hd__context *t __asm__("x1") = to;
+
+	__asm__ volatile("adr x2, 1f\n\t"
+			 "mov x3, sp\n\t"
+			 "stp x3, x29, [x0]\n\t"
+			 "str x2, [x0, #16]\n\t"
+			 "ldp x3, x29, [x1]\n\t"
+			 "ldr x2, [x1, #16]\n\t"
+			 "mov sp, x3\n\t"
+			 "br x2\n"
+			 "1:\n\t"
+			 "hint #36" /* bti j */
+			 : "+r"(f), "+r"(t)
+			 :
+			 : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
+			   "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3",
+			   "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18",
+			   "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
+			   "memory");
+}
+
+/* Goes on with `to` and forgets the caller. */
+__attribute__((always_inline, noreturn)) static inline void hd__arch_jump(const struct hd__context *to)
+{
+	__asm__ volatile("ldp x3, x29, [%0]\n\t"
+			 "ldr x2, [%0, #16]\n\t"
+			 "mov sp, x3\n\t"
+			 "br x2"
+			 :
+			 : "r"(to)
+			 : "x2", "x3", "memory");
+	__builtin_unreachable();
+}
+
+/* Calls the function whose address is on the stack above its argument; the end of every backtrace. */
+void hd__arch_begin(void);
+
+/* A context that will call entry(arg), which must not return, on a stack that ends at `top`. */
+static inline void hd__arch_make(struct hd__context *c, void *top, void (*entry)(void *), void *arg)
+{
+	void **sp = (void **)((uintptr_t)top & ~(uintptr_t)15);
+
+	*--sp = (void *)(uintptr_t)entry;
+	*--sp = arg;
+	*c = (struct hd__context){sp, NULL, (void *)(uintptr_t)hd__arch_begin};
+}
+
+static inline void hd__arch_pause(void)
+{
+	__asm__ volatile("yield");
+}
+
+#endif

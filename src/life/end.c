@@ -1,0 +1,142 @@
+/* life/end.c - a process ends.
+ *
+ * Owns:       the last steps of a process, in this order: destroy its locals (its own code still, it may wait); under news.lock
+ *             mark it dead and decide who hears of it; give its stack back; go on with the next process.
+ * Invariant:  dead is decided under news.lock, so hd_join either waits before it or collects after it; after the release the
+ *             block may be somebody else's. No request is on its way to a dead process: HD__NUDGED keeps it alive until the
+ *             note has been taken in.
+ * Callers:    the process itself; for one that never ran, its home worker. */
+#include <errno.h>
+
+#include "base/assert.h"
+#include "life/life.h"
+#include "sched/state.h"
+
+/* Dead if no nudge is on its way. */
+static bool die(struct hd_process *p)
+{
+	uint64_t control = ld_acq(&p->control);
+
+	do
+		if (control & HD__NUDGED)
+			return false;
+	while (!cas_acq_rel(&p->control, &control, control | HD__DEAD));
+	return true;
+}
+
+/* Tells the world that p has ended; p is gone when it returns true. */
+static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_end how)
+{
+	struct hd_waiter *joiner = NULL, *others = NULL;
+
+	hd__waitq_lock(&p->news);
+	if (unlikely(!die(p))) {
+		hd__waitq_unlock(&p->news);
+		return false;
+	}
+	p->end_kind = (uint8_t)how.kind;
+	p->value = how.result;
+	p->end_err = how.err;
+	w->alive--;
+	w->counted -= !p->daemon;
+	bump(&w->stats.ended, 1);
+	hd__move(w, p, HD_ENDED);
+	if (p->news.head != NULL) {
+		joiner = hd__waitq_claim_all(&p->news, HD__GRANTED, HD_WAIT_JOIN);
+		others = hd__waitq_claim_all(&p->news, HD__CLOSED, HD_WAIT_NONE);
+	}
+	bool forget = p->bond == HD__DETACHED;
+	hd__waitq_unlock(&p->news);
+	/* unless we forget it, p may be joined and spawned anew from here on */
+	if (forget)
+		hd__table_drop(&w->sched->table, &w->blocks, p);
+	hd__unpark_all(joiner);
+	hd__unpark_all(others);
+	return true;
+}
+
+void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
+{
+	me->ending = 1;
+	if (unlikely(me->locals != NULL)) {
+		hd__locals_destroy(me);
+		w = hd__self();
+	}
+	char *stack = me->stack;
+	struct hd__stacks *stacks = &w->stacks[me->stack_class];
+	struct hd__fiber fiber = me->fiber;
+
+	st_rlx(&me->stack, NULL);
+	while (unlikely(!announce_end(w, me, how))) {
+		st_rlx(&me->stack, stack);
+		hd__attend(w); /* the request may be to suspend it: then it ends when it is resumed */
+		st_rlx(&me->stack, NULL);
+	}
+	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
+	hd__stacks_drop_owner(stacks, stack);
+	hd__stacks_unpromise(stacks);
+	hd__leave_for_good(w, &fiber);
+}
+
+void hd__begin(void *process)
+{
+	struct hd_process *me = process;
+	struct hd_worker *w = me->home;
+
+	hd__fiber_arrive(&me->fiber, &w->fiber);
+	hd__arrive(w);
+	*w->errno_location = 0;
+	void *result = me->entry(me->value);
+	hd__end(hd__self(), me, (struct hd_end){.kind = HD_END_RETURNED, .result = result});
+}
+
+bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_end how)
+{
+	struct hd__stacks *stacks = &w->stacks[p->stack_class];
+	char *stack = p->stack; /* hd__can_hand_off may have bound one */
+	struct hd__fiber fiber = p->fiber;
+
+	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
+	st_rlx(&p->stack, NULL);
+	if (!announce_end(w, p, how)) {
+		st_rlx(&p->stack, stack);
+		return false;
+	}
+	if (stack != NULL) {
+		hd__fiber_fini(&fiber);
+		hd__stacks_drop_owner(stacks, stack);
+	}
+	hd__stacks_unpromise(stacks);
+	return true;
+}
+
+void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
+{
+	if (hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_FAILED, .err = -ENOMEM}))
+		return;
+	hd__runq_push_head(&w->runq, p); /* a request to it comes first; then it is tried again */
+	hd__take_news(w);
+}
+
+void hd__doomed(struct hd_worker *w, struct hd_process *me)
+{
+	hd__end(w, me, (struct hd_end){.kind = HD_END_KILLED});
+}
+
+int hd_exit(void *result)
+{
+	struct hd_worker *w = hd__self();
+	if (w == NULL)
+		return -EPERM;
+	hd__end(w, w->current, (struct hd_end){.kind = HD_END_RETURNED, .result = result});
+}
+
+int hd_fail(int err)
+{
+	struct hd_worker *w = hd__self();
+	if (w == NULL)
+		return -EPERM;
+	if (err == 0)
+		return -EINVAL;
+	hd__end(w, w->current, (struct hd_end){.kind = HD_END_FAILED, .err = err > 0 ? -err : err});
+}

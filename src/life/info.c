@@ -1,0 +1,113 @@
+/* life/info.c - what processes are doing.
+ *
+ * Owns:      struct hd_process_info. Everything is read as it is, without stopping anybody; the generation is read before and
+ *            after, so a description is never of two processes.
+ * Callers:   any thread; the deadlock report. */
+#include <errno.h>
+#include <string.h>
+
+#include "life/life.h"
+
+const char *hd__wait_name(enum hd_wait why)
+{
+	static const char *const names[] = {
+	    [HD_WAIT_NONE] = "nothing",	       [HD_WAIT_SLEEP] = "hd_sleep",	 [HD_WAIT_SEMAPHORE] = "hd_semaphore_wait",
+	    [HD_WAIT_JOIN] = "hd_join",	       [HD_WAIT_SUSPEND] = "hd_suspend",
+	};
+	return names[why];
+}
+
+/* Whoever has what p waits for. Only p's home worker can look at its waiter. */
+static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p)
+{
+	if (w == NULL || p->home != w || p->state != HD_WAITING || p->waiter == NULL)
+		return 0;
+	if (p->waiter->why != HD_WAIT_JOIN && p->waiter->why != HD_WAIT_SUSPEND)
+		return 0;
+	return hd__pid(&sched->table, (struct hd_process *)((char *)p->waiter->queue - offsetof(struct hd_process, news)));
+}
+
+void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info)
+{
+	uint64_t control = ld_acq(&p->control);
+	unsigned state = ld_rlx(&p->state);
+	char *stack = ld_rlx(&p->stack);
+
+	if (control & HD__DEAD)
+		state = HD_ENDED;
+	else if (state == 0) /* spawned by a plain thread, on its way to its worker */
+		state = control & HD__SUSPEND ? HD_SUSPENDED : HD_READY;
+	*info = (struct hd_process_info){
+	    .pid = hd__pid(&sched->table, p),
+	    .state = state,
+	    .suspended = control & HD__SUSPEND,
+	    .daemon = p->daemon,
+	    .detached = ld_rlx(&p->bond) == HD__DETACHED,
+	    .priority = HD__CONTROL_PRIORITY(control),
+	    .policy = HD__CONTROL_POLICY(control),
+	    .why = state == HD_WAITING ? ld_rlx(&p->why) : HD_WAIT_NONE,
+	    .holder = holder_of(sched, w, p),
+	    .since = ld_rlx(&p->since),
+	    .cpu_time = ld_rlx(&p->cpu_time),
+	    .switches = ld_rlx(&p->switches),
+	};
+	memcpy(info->name, p->name, HD_NAME_SIZE);
+	info->name[HD_NAME_SIZE - 1] = 0;
+	if (stack != NULL) {
+		info->stack_size = hd__stack_size(p->stack_class);
+		info->stack_used = (size_t)(stack + info->stack_size - hd__os_lowest_resident(stack, info->stack_size));
+	}
+}
+
+int hd_process_info(hd_pid pid, struct hd_process_info *info)
+{
+	struct hd__caller caller = hd__call_begin();
+	int err = -ESRCH;
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
+	if (p != NULL && (ld_acq(&p->control) ^ (uint64_t)pid) >> HD__SLOT_BITS == 0) {
+		hd__describe(caller.sched, caller.w, p, info);
+		if (info->pid == pid && (ld_acq(&p->control) ^ (uint64_t)pid) >> HD__SLOT_BITS == 0)
+			err = 0;
+	}
+	hd__call_end(caller);
+	return err;
+}
+
+int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg)
+{
+	struct hd__caller caller = hd__call_begin();
+	int answer = 0;
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	struct hd__table *table = &caller.sched->table;
+	for (uint32_t slot = 0; answer == 0 && slot < ld_acq(&table->made); slot++) {
+		struct hd_process_info info;
+		struct hd_process *p = &table->blocks[slot];
+		if (ld_acq(&p->control) & HD__DEAD && ld_rlx(&p->state) != HD_ENDED)
+			continue; /* free */
+		if (hd_process_info(hd__pid(table, p), &info) == 0)
+			answer = fn(&info, arg);
+	}
+	hd__call_end(caller);
+	return answer;
+}
+
+int hd_waiting_at(int priority, hd_pid *pids, size_t n)
+{
+	struct hd_worker *w = hd__self();
+	size_t count = 0;
+
+	if (w == NULL)
+		return -EPERM;
+	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
+		return -EINVAL;
+	struct hd_process *p = w->runq.levels[priority - HD__PRIORITY_MIN].head;
+	for (; p != NULL; p = p->next)
+		if (count++ < n)
+			pids[count - 1] = hd__pid(&w->sched->table, p);
+	return (int)count;
+}

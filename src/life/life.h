@@ -1,0 +1,44 @@
+/* life/life.h - how processes come, go and are steered; what the rooms above need of it. */
+#ifndef LIFE_LIFE_H
+#define LIFE_LIFE_H
+
+#include "wait/wait.h"
+
+/* A caller of any kind: its worker (NULL on a plain thread) and the runtime (NULL when none runs). Every call of class (b) in
+ * the contract begins and ends with these. */
+struct hd__caller {
+	struct hd_worker *w;
+	struct hd__sched *sched;
+};
+struct hd__caller hd__call_begin(void);
+void hd__call_end(struct hd__caller caller);
+
+/* The store from which the caller takes blocks and to which it returns them. */
+static inline struct hd__blocks *hd__own_blocks(struct hd__caller caller)
+{
+	return caller.w != NULL ? &caller.w->blocks : NULL;
+}
+
+/* The first function on a process's stack (a hook of sched/). */
+void hd__begin(void *process);
+
+/* No memory for its stack: it ends without having run (a hook of sched/). */
+void hd__cannot_start(struct hd_worker *w, struct hd_process *p);
+
+/* The runner ends. */
+__attribute__((noreturn)) void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how);
+/* The runner waits though it should end (a hook of sched/). */
+void hd__doomed(struct hd_worker *w, struct hd_process *me);
+
+/* Ends a process that has never run, or that never will again, and is in no run queue. False when a request to it is on its way: take the news, look again. */
+bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_end how);
+
+/* Does what p's control word says; on its home worker, at a safe point. */
+void hd__obey(struct hd_worker *w, struct hd_process *p);
+
+void hd__locals_destroy(struct hd_process *me);
+
+void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info);
+const char *hd__wait_name(enum hd_wait why);
+
+#endif

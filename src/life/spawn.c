@@ -1,0 +1,144 @@
+/* life/spawn.c - a process begins.
+ *
+ * Owns:       the making of a process: its block, its promise of a stack, its first state.
+ * Invariant:  when spawn fails, nothing is left of it; when it succeeds, the process will end, and its end can be joined.
+ * Callers:    any thread. A process spawns on its own worker; a plain thread sends the new one to a worker's inbox. */
+#include <errno.h>
+#include <string.h>
+
+#include "life/life.h"
+#include "sched/gate.h"
+#include "sched/state.h"
+
+struct hd__caller hd__call_begin(void)
+{
+	struct hd_worker *w = hd__self();
+	return (struct hd__caller){w, w != NULL ? w->sched : hd__gate_enter()};
+}
+
+void hd__call_end(struct hd__caller caller)
+{
+	if (caller.w == NULL && caller.sched != NULL)
+		hd__gate_leave();
+}
+
+static void arrive_at_home(struct hd_worker *w, struct hd_process *p)
+{
+	w->alive++;
+	w->counted += !p->daemon;
+	bump(&w->stats.spawned, 1);
+	hd__make_ready(w, p);
+}
+
+static void apply_spawn(void *worker, struct hd_note *note)
+{
+	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, wake));
+	arrive_at_home(worker, p);
+}
+
+/* -errno when `how` asks for what cannot be. */
+static int check(const struct hd_spawn *how, hd_entry entry)
+{
+	if (entry == NULL || how->policy < 0 || how->policy > HD_IO)
+		return -EINVAL;
+	if (how->priority != 0 && (how->priority < HD__PRIORITY_MIN || how->priority > HD__PRIORITY_MAX))
+		return -EINVAL;
+	if (how->stack_size != 0 && hd__stack_class(how->stack_size) == 0)
+		return -EINVAL;
+	if (how->name != NULL && strnlen(how->name, HD_NAME_SIZE) == HD_NAME_SIZE)
+		return -ENAMETOOLONG;
+	return 0;
+}
+
+static hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	struct hd__sched *sched = caller.sched;
+	struct hd_worker *home = &sched->worker;
+	unsigned class = hd__stack_class(how->stack_size != 0 ? how->stack_size : sched->config.stack_size);
+	int priority = how->priority != 0     ? how->priority
+		       : caller.w != NULL ? caller.w->running_priority
+					      : HD_PRIORITY_USER;
+	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
+
+	if (unlikely(ld_rlx(&sched->stopping)))
+		return -ESHUTDOWN;
+	int err = hd__stacks_promise(&home->stacks[class]);
+	if (unlikely(err != 0))
+		return err;
+	struct hd_process *p = hd__table_take(&sched->table, hd__own_blocks(caller));
+	if (unlikely(p == NULL)) {
+		hd__stacks_unpromise(&home->stacks[class]);
+		return -EAGAIN;
+	}
+
+	p->home = home;
+	p->state = 0;
+	p->priority = (uint8_t)priority;
+	p->policy = (uint8_t)policy;
+	p->why = HD_WAIT_NONE;
+	p->waiter = NULL;
+	p->timer = 0;
+	p->cpu_time = 0;
+	p->switches = 0;
+	p->quantum_left = 0;
+	p->saved_errno = 0;
+	p->stack = NULL;
+	p->locals = NULL;
+	p->entry = entry;
+	p->value = arg;
+	p->bond = how->detached ? HD__DETACHED : HD__JOINABLE;
+	p->stack_class = (uint8_t)class;
+	p->daemon = how->daemon;
+	p->ending = 0;
+	p->name[0] = 0;
+	if (how->name != NULL)
+		strcpy(p->name, how->name); /* its length was checked */
+	uint64_t generation = HD__GENERATION(p->control);
+	/* published: from here on requests by id find it */
+	st_rel(&p->control, HD__CONTROL(generation, policy, priority, how->suspended ? HD__SUSPEND : 0));
+	hd_pid pid = hd__pid(&sched->table, p);
+
+	if (caller.w != NULL) {
+		arrive_at_home(caller.w, p);
+		hd__safe_point(caller.w);
+	} else {
+		p->wake.apply = apply_spawn;
+		hd__post(home, &p->wake);
+	}
+	return pid;
+}
+
+hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	static const struct hd_spawn defaults;
+
+	if (how == NULL)
+		how = &defaults;
+	int err = check(how, entry);
+	if (err != 0)
+		return err;
+	struct hd__caller caller = hd__call_begin();
+	if (caller.sched == NULL)
+		return -EPERM;
+	hd_pid pid = spawn(caller, how, entry, arg);
+	hd__call_end(caller);
+	return pid;
+}
+
+hd_pid hd_spawn(hd_entry entry, void *arg)
+{
+	return hd_spawn_with(NULL, entry, arg);
+}
+
+hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg)
+{
+	if (priority == 0)
+		return -EINVAL; /* 0 means the creator's only where it was not asked for by number */
+	return hd_spawn_with(&(struct hd_spawn){.priority = priority}, entry, arg);
+}
+
+hd_pid hd_self(void)
+{
+	struct hd_worker *w = hd__self();
+	return w != NULL ? hd__pid(&w->sched->table, w->current) : 0;
+}

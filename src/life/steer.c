@@ -1,0 +1,222 @@
+/* life/steer.c - suspend, resume, priority, policy: what anybody may ask of a process.
+ *
+ * Owns:       the control word after spawn, and the nudge that carries a change of it to the home worker.
+ * Invariant:  a request is one compare-and-swap that also checks the generation, so its answer is exact; the home worker does
+ *             what the word says, the last word only. HD__NUDGED is set exactly while the nudge is on its way or being
+ *             obeyed, and is cleared under news.lock: whoever waits there for its effect sees it or is woken.
+ * Callers:    any thread. */
+#include <errno.h>
+
+#include "life/life.h"
+#include "sched/state.h"
+
+/* Another level: queued at its tail, running behind its new equals, waiting or suspended where it is. */
+static void obey_priority(struct hd_worker *w, struct hd_process *p, int priority)
+{
+	if (priority == p->priority)
+		return;
+	if (p->state == HD_READY)
+		hd__runq_remove(&w->runq, p);
+	st_rlx(&p->priority, (uint8_t)priority);
+	if (p->state == HD_READY) {
+		hd__runq_push_tail(&w->runq, p);
+		if (priority > w->running_priority)
+			w->resched |= HD__BETTER_READY;
+	} else if (p->state == HD_RUNNING) {
+		w->running_priority = priority;
+		w->resched |= HD__BETTER_READY | HD__GO_TO_TAIL;
+	}
+}
+
+static void obey_suspend(struct hd_worker *w, struct hd_process *p, bool suspend)
+{
+	if (suspend && p->state == HD_READY) {
+		hd__runq_remove(&w->runq, p);
+		hd__move(w, p, HD_SUSPENDED);
+	} else if (suspend && p->state == HD_RUNNING) {
+		hd__move(w, p, HD_SUSPENDED);
+		w->resched |= HD__BETTER_READY; /* it is at a safe point, which will find it stopped */
+	} else if (!suspend && p->state == HD_SUSPENDED) {
+		hd__make_ready(w, p);
+	}
+}
+
+void hd__obey(struct hd_worker *w, struct hd_process *p)
+{
+	uint64_t control = ld_acq(&p->control); /* pairs with change's release */
+	struct hd_waiter *chain = NULL;
+
+	do {
+		obey_priority(w, p, HD__CONTROL_PRIORITY(control));
+		hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
+		obey_suspend(w, p, control & HD__SUSPEND);
+		hd__waitq_lock(&p->news);
+		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED)) {
+			chain = p->news.head == NULL ? NULL : hd__waitq_claim_all(&p->news, HD__GRANTED, HD_WAIT_SUSPEND);
+			hd__waitq_unlock(&p->news);
+			break;
+		}
+		hd__waitq_unlock(&p->news);
+	} while (true);
+	hd__unpark_all(chain);
+}
+
+static void apply_nudge(void *worker, struct hd_note *note)
+{
+	hd__obey(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge)));
+}
+
+/* Clears and sets bits of the control word of the live process `pid`, and sees to it that they are obeyed: now, if it is at
+ * home here, else as soon as its worker looks. Returns 0; -ESRCH; -EALREADY when nothing would change. */
+static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, struct hd_process **found)
+{
+	struct hd_process *p = *found = hd__table_find(&caller.sched->table, pid);
+
+	if (p == NULL)
+		return -ESRCH;
+	uint64_t control = ld_acq(&p->control), changed;
+	bool local;
+	do {
+		if (!hd__alive(control, pid))
+			return -ESRCH;
+		changed = (control & ~clear) | set;
+		if (changed == control)
+			return -EALREADY;
+		local = p->home == caller.w;
+		if (!local)
+			changed |= HD__NUDGED;
+	} while (!cas_acq_rel(&p->control, &control, changed));
+	if (local) {
+		hd__obey(caller.w, p);
+	} else if (!(control & HD__NUDGED)) {
+		p->nudge.apply = apply_nudge;
+		hd__post(p->home, &p->nudge);
+	}
+	return 0;
+}
+
+/* The process lives elsewhere: waits until its worker has obeyed. */
+static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_pid pid, hd_time until)
+{
+	if (until <= 0)
+		return -EINPROGRESS;
+	hd__waitq_lock(&p->news);
+	uint64_t control = ld_acq(&p->control);
+	if (!hd__alive(control, pid) || !(control & HD__NUDGED)) {
+		hd__waitq_unlock(&p->news);
+		return hd__alive(control, pid) ? 0 : -ESRCH;
+	}
+	int err = hd__park(caller.w, &p->news, until, HD_WAIT_SUSPEND);
+	return err == -EPIPE ? -ESRCH : err;
+}
+
+int hd_suspend(hd_pid pid, hd_time until)
+{
+	struct hd__caller caller = hd__call_begin();
+	struct hd_process *p;
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	int err = change(caller, pid, 0, HD__SUSPEND, &p);
+	if (caller.w != NULL)
+		hd__safe_point(caller.w); /* when pid is the caller, it stops here */
+	if ((err == 0 || err == -EALREADY) && (caller.w == NULL || p->home != caller.w))
+		err = wait_until_obeyed(caller, p, pid, until);
+	hd__call_end(caller);
+	return err == -EALREADY ? 0 : err;
+}
+
+int hd_resume(hd_pid pid)
+{
+	struct hd__caller caller = hd__call_begin();
+	struct hd_process *p;
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	int err = change(caller, pid, HD__SUSPEND, 0, &p);
+	if (caller.w != NULL)
+		hd__safe_point(caller.w);
+	hd__call_end(caller);
+	return err;
+}
+
+int hd_set_priority(hd_pid pid, int priority)
+{
+	struct hd__caller caller = hd__call_begin();
+	struct hd_process *p;
+	int err = -EPERM;
+
+	if (caller.sched == NULL)
+		return err;
+	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
+		err = -EINVAL;
+	else
+		err = change(caller, pid, HD__CONTROL(0, 0, 0xff, 0), HD__CONTROL(0, 0, priority, 0), &p);
+	if (caller.w != NULL)
+		hd__safe_point(caller.w);
+	hd__call_end(caller);
+	return err == -EALREADY ? 0 : err;
+}
+
+int hd_set_policy(hd_pid pid, enum hd_policy policy)
+{
+	struct hd__caller caller = hd__call_begin();
+	struct hd_process *p;
+	int err = -EPERM;
+
+	if (caller.sched == NULL)
+		return err;
+	if (policy < HD_POLICY_DEFAULT || policy > HD_IO) {
+		err = -EINVAL;
+	} else {
+		if (policy == HD_POLICY_DEFAULT)
+			policy = caller.sched->config.policy;
+		err = change(caller, pid, HD__CONTROL(0, 3, 0, 0), HD__CONTROL(0, policy, 0, 0), &p);
+	}
+	if (caller.w != NULL)
+		hd__safe_point(caller.w);
+	hd__call_end(caller);
+	return err == -EALREADY ? 0 : err;
+}
+
+int hd_priority(hd_pid pid)
+{
+	struct hd__caller caller = hd__call_begin();
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
+	uint64_t control = p != NULL ? ld_acq(&p->control) : HD__DEAD;
+	hd__call_end(caller);
+	return hd__alive(control, pid) ? HD__CONTROL_PRIORITY(control) : -ESRCH;
+}
+
+int hd_yield(void)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(w == NULL))
+		return -EPERM;
+	struct hd_process *me = w->current;
+	if (unlikely((ld_rlx(&w->attention) | w->resched) != 0)) {
+		w->resched |= HD__GO_TO_TAIL; /* what has come is taken in first, and then it gives way once */
+		hd__attend(w);
+		return 0;
+	}
+	if (hd__runq_highest(&w->runq) < me->priority)
+		return 0; /* nobody to yield to */
+	hd__move(w, me, HD_READY);
+	hd__runq_push_tail(&w->runq, me);
+	hd__leave(w, me);
+	return 0;
+}
+
+int hd_checkpoint(void)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(w == NULL))
+		return -EPERM;
+	hd__safe_point(w);
+	return 0;
+}

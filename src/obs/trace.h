@@ -1,0 +1,24 @@
+/* obs/trace.h - the trace seam: every change of a process's state, in a ring per worker.
+ *
+ * Off unless a trace is handed in at start; then each event is recorded with the exact time. */
+#ifndef OBS_TRACE_H
+#define OBS_TRACE_H
+
+#include <heddle/base.h>
+
+struct hd__event {
+	hd_time when;
+	hd_pid pid;
+	uint8_t from, to; /* enum hd_state; 0: free */
+	uint8_t why;	  /* enum hd_wait, when `to` is HD_WAITING */
+};
+
+/* The last `size` events; `size` is a power of two. Written by one worker. */
+struct hd__trace {
+	struct hd__event *events;
+	uint64_t size, count; /* count: events ever recorded; the next goes to count % size */
+};
+
+void hd__trace_record(struct hd__trace *trace, struct hd__event event);
+
+#endif

@@ -1,0 +1,22 @@
+/* os/fault.h - failure on demand: the Nth call of a kind fails, so that tests can show what happens then. */
+#ifndef OS_FAULT_H
+#define OS_FAULT_H
+
+#include <stdbool.h>
+
+enum hd__fault {
+	HD__FAULT_ALLOC,   /* malloc */
+	HD__FAULT_MAP,	   /* mmap */
+	HD__FAULT_GUARD,   /* a stack's guard */
+	HD__FAULT_INSTALL, /* MADV_GUARD_INSTALL: failing it forces the mprotect fallback */
+	HD__FAULT_THREAD,  /* pthread_create */
+	HD__FAULTS
+};
+
+/* From now on the nth call (1 is the next) of this kind fails: once, or it and all after it. 0 disarms. */
+void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on);
+
+/* Asked by os/ at each call: should this one fail? */
+bool hd__fault_strikes(enum hd__fault kind);
+
+#endif

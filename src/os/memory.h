@@ -1,0 +1,39 @@
+/* os/memory.h - the only door to memory: small pieces from malloc, regions from the kernel. */
+#ifndef OS_MEMORY_H
+#define OS_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HD__PAGE_SIZE hd__os_page_size()
+size_t hd__os_page_size(void);
+
+/* Zeroed memory, or NULL. */
+void *hd__os_alloc(size_t size);
+void *hd__os_realloc(void *p, size_t size);
+void hd__os_free(void *p);
+
+/* Address space that costs nothing until it is touched; NULL when there is none. `huge` asks for huge pages, of which the
+ * region's start is then a multiple; without it the kernel is told to keep to small ones. */
+void *hd__os_reserve(size_t size, int huge);
+void hd__os_unreserve(void *base, size_t size);
+
+/* How guards are made. INSTALL (Linux 6.13 and later) costs no mapping; PROTECT splits one in two at each guard, and the
+ * kernel allows some 65,530 of those (vm.max_map_count). */
+enum hd__guarding { HD__GUARD_UNKNOWN, HD__GUARD_INSTALL, HD__GUARD_PROTECT };
+
+/* Makes the page at each of the n addresses `first + i * stride` fault when touched, for good. Returns 0 or -ENOMEM; then some
+ * of them may be guarded already, which does no harm to try again. `how` is decided at the first call. */
+int hd__os_guard(char *first, size_t stride, size_t n, enum hd__guarding *how);
+
+/* Gives the memory of n pieces back; they read as zeros when next touched. */
+struct hd__piece {
+	void *base;
+	size_t size;
+};
+void hd__os_discard(const struct hd__piece *pieces, size_t n);
+
+/* The lowest address in [base, base + size) that has memory behind it; base + size when none has. */
+char *hd__os_lowest_resident(char *base, size_t size);
+
+#endif

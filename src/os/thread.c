@@ -1,0 +1,55 @@
+/* os/thread.c - kernel threads. */
+#define _GNU_SOURCE
+#include "os/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/fault.h"
+
+int hd__os_thread_start(struct hd__thread *thread, const char *name, void *(*fn)(void *), void *arg)
+{
+	int saved = errno;
+	sigset_t all, before;
+	int err = EAGAIN;
+
+	/* Signals are the program's: our helpers never take one. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (!hd__fault_strikes(HD__FAULT_THREAD))
+		err = pthread_create(&thread->handle, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err == 0)
+		pthread_setname_np(thread->handle, name);
+	errno = saved;
+	return err == 0 ? 0 : -EAGAIN;
+}
+
+void hd__os_thread_join(struct hd__thread *thread)
+{
+	pthread_join(thread->handle, NULL);
+}
+
+int hd__os_thread_count(void)
+{
+	int saved = errno;
+	struct stat tasks;
+	int count = 0;
+
+	/* a directory has a link for each of its directories, itself and its parent; and there is one per thread */
+	if (stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2)
+		count = (int)tasks.st_nlink - 2;
+	errno = saved;
+	return count;
+}
+
+void hd__os_thread_yield(void)
+{
+	sched_yield();
+}

@@ -1,0 +1,21 @@
+/* os/thread.h - kernel threads. */
+#ifndef OS_THREAD_H
+#define OS_THREAD_H
+
+#include <pthread.h>
+
+struct hd__thread {
+	pthread_t handle;
+};
+
+/* Starts fn(arg) on a kernel thread with all signals blocked. Returns 0 or -EAGAIN. */
+int hd__os_thread_start(struct hd__thread *thread, const char *name, void *(*fn)(void *), void *arg);
+void hd__os_thread_join(struct hd__thread *thread);
+
+/* How many kernel threads the program has; 0 when that cannot be known. */
+int hd__os_thread_count(void);
+
+/* Gives the CPU to another kernel thread. */
+void hd__os_thread_yield(void);
+
+#endif

@@ -1,0 +1,180 @@
+/* process/stack.c - stacks.
+ *
+ * Owns:       the address space of all stacks of one size, and which slots are free.
+ * Invariant:  a slot that a process runs on has its guard page (its lowest); [0, cold) of the free list have no memory.
+ * Locking:    spawn promises from any thread, under the lock. Taking, dropping and cooling are the worker's alone.
+ *
+ * A stack is bound to a process when it first runs and is free again when it ends, last in, first out: processes that run
+ * to completion share one stack that is always in the cache. So spawning costs no stack, and only what must be known at
+ * spawn is decided there: whether there can be one. With guards that cost no mapping that is a matter of address space alone;
+ * with mprotect guards, they are made at spawn, because there the kernel's limit is near. */
+#include "process/stack.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "arch/fiber.h"
+#include "base/assert.h"
+#include "base/atomic.h"
+#include "os/lock.h"
+#include "process/process.h"
+
+#define REGION_MAX ((size_t)1 << 40)
+#define REGION_SLOTS_MIN 16
+#define GUARD_BATCH 256
+#define COOL_BATCH 512
+
+unsigned hd__stack_class(size_t size)
+{
+	unsigned class = HD__STACK_MIN_CLASS;
+
+	if (size > (size_t)1 << HD__STACK_MAX_CLASS)
+		return 0;
+	while ((size_t)1 << class < size)
+		class++;
+	return class;
+}
+
+void hd__stacks_init(struct hd__stacks *s, unsigned size_class)
+{
+	*s = (struct hd__stacks){.size_class = (unsigned char)size_class};
+}
+
+void hd__stacks_fini(struct hd__stacks *s)
+{
+	if (s->base != NULL) {
+		hd__os_unreserve(s->base, s->reserved);
+		hd__os_unreserve(s->free, s->capacity * sizeof *s->free);
+	}
+	hd__stacks_init(s, s->size_class);
+}
+
+/* The largest region that can be had, down to a few slots: address space may be limited (ulimit -v). */
+static int reserve_locked(struct hd__stacks *s)
+{
+	size_t slot = (size_t)1 << s->size_class;
+	size_t size = (size_t)HD__SLOTS << s->size_class;
+
+	if (size > REGION_MAX)
+		size = REGION_MAX;
+	for (; size >= slot * REGION_SLOTS_MIN; size /= 2) {
+		char *base = hd__os_reserve(size, 0);
+		if (base == NULL)
+			continue;
+		uint32_t capacity = (uint32_t)(size >> s->size_class);
+		uint32_t *free = hd__os_reserve(capacity * sizeof *free, 0);
+		if (free == NULL) {
+			hd__os_unreserve(base, size);
+			continue;
+		}
+		s->reserved = size;
+		s->capacity = capacity;
+		s->free = free;
+		s->counted = capacity < HD__SLOTS;
+		st_rel(&s->base, base); /* pairs with promise's acquire */
+		return 0;
+	}
+	return -ENOMEM;
+}
+
+static char *slot_base(const struct hd__stacks *s, uint32_t slot)
+{
+	return s->base + ((size_t)slot << s->size_class);
+}
+
+/* Guards for the next n slots, or as many as there are. */
+static int guard_locked(struct hd__stacks *s, uint32_t n)
+{
+	if (n > s->capacity - s->guarded)
+		n = s->capacity - s->guarded;
+	if (n == 0)
+		return -ENOMEM;
+	int err = hd__os_guard(slot_base(s, s->guarded), (size_t)1 << s->size_class, n, &s->how);
+	if (err == 0) {
+		for (uint32_t i = 0; i < n; i++)
+			hd__fiber_new_stack(slot_base(s, s->guarded + i) + HD__PAGE_SIZE, hd__stack_size(s->size_class));
+		s->guarded += n;
+		if (s->how == HD__GUARD_PROTECT)
+			s->counted = true;
+	}
+	return err;
+}
+
+int hd__stacks_promise(struct hd__stacks *s)
+{
+	int err = 0;
+
+	/* the common case: a region with room for every process there can be, whose guards cost no mapping */
+	if (likely(ld_acq(&s->base) != NULL && !ld_rlx(&s->counted)))
+		return 0;
+	hd__lock(&s->lock);
+	if (s->base == NULL) {
+		err = reserve_locked(s);
+		if (err == 0) /* the first few guards also tell what kind they are */
+			err = guard_locked(s, REGION_SLOTS_MIN);
+	}
+	if (err == 0 && s->counted) {
+		if (s->promised == s->capacity)
+			err = -ENOMEM;
+		else if (s->how == HD__GUARD_PROTECT && s->promised >= s->guarded)
+			err = guard_locked(s, 1);
+		if (err == 0)
+			s->promised++;
+	}
+	hd__unlock(&s->lock);
+	return err;
+}
+
+void hd__stacks_unpromise(struct hd__stacks *s)
+{
+	if (!ld_rlx(&s->counted))
+		return;
+	hd__lock(&s->lock);
+	if (s->promised > 0) /* promises made before counting began are not counted */
+		s->promised--;
+	hd__unlock(&s->lock);
+}
+
+char *hd__stacks_take_owner(struct hd__stacks *s)
+{
+	uint32_t slot;
+
+	if (likely(s->nfree > 0)) {
+		slot = s->free[--s->nfree];
+		if (s->cold > s->nfree)
+			s->cold = s->nfree;
+	} else {
+		if (unlikely(s->made == s->guarded)) {
+			hd__lock(&s->lock);
+			int err = guard_locked(s, GUARD_BATCH);
+			hd__unlock(&s->lock);
+			if (err != 0)
+				return NULL;
+		}
+		slot = s->made++;
+	}
+	return slot_base(s, slot) + HD__PAGE_SIZE;
+}
+
+void hd__stacks_drop_owner(struct hd__stacks *s, char *stack)
+{
+	HD_ASSERT(s->nfree < s->made, "a stack was freed twice");
+	s->free[s->nfree++] = (uint32_t)((size_t)(stack - s->base) >> s->size_class);
+}
+
+bool hd__stacks_cool_owner(struct hd__stacks *s, uint32_t keep)
+{
+	struct hd__piece pieces[64];
+	uint32_t budget = COOL_BATCH;
+
+	while (budget > 0 && s->nfree - s->cold > keep) {
+		size_t n = 0;
+		while (n < 64 && budget > 0 && s->nfree - s->cold > keep) {
+			char *stack = slot_base(s, s->free[s->cold++]) + HD__PAGE_SIZE;
+			pieces[n++] = (struct hd__piece){stack, hd__stack_size(s->size_class)};
+			budget--;
+		}
+		hd__os_discard(pieces, n);
+	}
+	return s->nfree - s->cold > keep;
+}

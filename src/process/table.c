@@ -1,0 +1,92 @@
+/* process/table.c - ids and control blocks.
+ *
+ * Owns:       the memory of all control blocks, and who may have one.
+ * Invariant:  a block never becomes anything else: whoever holds an old id may look at its control word, and the generation
+ *             there tells that the id is dead. A generation is used once; a slot that has used them all is never free again.
+ * Locking:    one byte lock for the shared list and for `made`; a worker's own list needs none.
+ * Callers:    spawn and the end of a process; any thread. */
+#include "process/table.h"
+
+#include <errno.h>
+
+#include "base/assert.h"
+#include "os/lock.h"
+#include "os/memory.h"
+
+#define BATCH 32 /* blocks a worker fetches at a time */
+
+int hd__table_init(struct hd__table *t)
+{
+	*t = (struct hd__table){.limit = HD__SLOTS};
+	t->blocks = hd__os_reserve(HD__SLOTS * sizeof *t->blocks, 1);
+	return t->blocks == NULL ? -ENOMEM : 0;
+}
+
+void hd__table_fini(struct hd__table *t)
+{
+	hd__os_unreserve(t->blocks, HD__SLOTS * sizeof *t->blocks);
+}
+
+/* Under the lock: a block, a used one first. */
+static struct hd_process *take_locked(struct hd__table *t)
+{
+	struct hd_process *p = t->free;
+
+	if (p != NULL) {
+		t->free = p->next;
+	} else if (t->made < t->limit) {
+		p = &t->blocks[t->made];
+		p->control = HD__CONTROL(1, 0, 0, HD__DEAD); /* memory that was never touched says generation 0 */
+		st_rel(&t->made, t->made + 1);		      /* pairs with hd__table_find's acquire */
+	}
+	return p;
+}
+
+struct hd_process *hd__table_take(struct hd__table *t, struct hd__blocks *own)
+{
+	struct hd_process *p;
+
+	if (own != NULL && (p = own->free) != NULL) {
+		own->free = p->next;
+		bump(&own->taken, 1);
+		return p;
+	}
+	hd__lock(&t->lock);
+	p = take_locked(t);
+	if (p != NULL)
+		bump(own != NULL ? &own->taken : &t->taken, 1);
+	for (int i = 1; own != NULL && i < BATCH; i++) {
+		struct hd_process *spare = take_locked(t);
+		if (spare == NULL)
+			break;
+		spare->next = own->free;
+		own->free = spare;
+	}
+	hd__unlock(&t->lock);
+	return p;
+}
+
+void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p)
+{
+	uint64_t control = ld_rlx(&p->control);
+	uint64_t generation = HD__GENERATION(control);
+
+	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
+	p->state = 0;
+	if (own != NULL)
+		bump(&own->taken, -1);
+	if (generation == HD__GENERATION_MAX)
+		return; /* retired: its last id stays dead */
+	/* From here on its id is nobody's. A request that was decided before has found it dead already. */
+	st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD));
+	if (own != NULL) {
+		p->next = own->free;
+		own->free = p;
+		return;
+	}
+	hd__lock(&t->lock);
+	bump(&t->taken, -1);
+	p->next = t->free;
+	t->free = p;
+	hd__unlock(&t->lock);
+}

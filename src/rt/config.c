@@ -1,0 +1,108 @@
+/* rt/config.c - what to run with: defaults, the caller's wishes, the environment.
+ *
+ * A value that makes no sense is an error that names it, never a silent default. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "rt/rt.h"
+
+#define STACK_SIZE ((size_t)64 << 10)
+#define QUANTUM HD_MS(10)
+
+/* Reads a number from the environment into *value, if it is there. Returns 0 or -EINVAL. */
+static int number(const char *name, long long least, long long most, long long *value)
+{
+	const char *text = getenv(name);
+	char *end;
+
+	if (text == NULL)
+		return 0;
+	int saved = errno;
+	errno = 0;
+	long long n = strtoll(text, &end, 10);
+	bool bad = errno != 0 || end == text || *end != 0 || n < least || n > most;
+	errno = saved;
+	if (bad) {
+		hd__complain("heddle: %s=%s: not a number from %lld to %lld\n", name, text, least, most);
+		return -EINVAL;
+	}
+	*value = n;
+	return 0;
+}
+
+/* Reads one of some words; *value becomes its place in the list, counted from `first`. */
+static int word(const char *name, const char *const words[], int first, int *value)
+{
+	const char *text = getenv(name);
+
+	if (text == NULL)
+		return 0;
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(text, words[i]) == 0) {
+			*value = first + i;
+			return 0;
+		}
+	hd__complain("heddle: %s=%s: expected %s, %s%s%s\n", name, text, words[0], words[1], words[2] != NULL ? ", " : "",
+		     words[2] != NULL ? words[2] : "");
+	return -EINVAL;
+}
+
+static int from_environment(struct hd_config *c)
+{
+	static const char *const policies[] = {"fifo", "rr", "io", NULL};
+	static const char *const preempted[] = {"tail", "head", NULL};
+	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, movable = c->movable;
+	int policy = (int)c->policy, where = (int)c->preempted;
+	int err = 0;
+
+	if ((err = number("HEDDLE_WORKERS", 1, 1024, &workers)) != 0 ||
+	    (err = number("HEDDLE_STACK_SIZE", 1, 1LL << HD__STACK_MAX_CLASS, &stack_size)) != 0 ||
+	    (err = word("HEDDLE_POLICY", policies, HD_FIFO, &policy)) != 0 ||
+	    (err = number("HEDDLE_QUANTUM", 1, LLONG_MAX / 2, &quantum)) != 0 ||
+	    (err = word("HEDDLE_PREEMPTED", preempted, HD_PREEMPTED_TAIL, &where)) != 0 ||
+	    (err = number("HEDDLE_MOVABLE", 0, 1, &movable)) != 0)
+		return err;
+	c->workers = (unsigned)workers;
+	c->stack_size = (size_t)stack_size;
+	c->policy = (enum hd_policy)policy;
+	c->quantum = quantum;
+	c->preempted = (enum hd_preempted)where;
+	c->movable = movable != 0;
+	return 0;
+}
+
+static int refuse(const char *field, int err)
+{
+	hd__complain("heddle: hd_config.%s is out of range\n", field);
+	return err;
+}
+
+int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
+{
+	*c = given != NULL ? *given : (struct hd_config){0};
+	if (c->policy < HD_POLICY_DEFAULT || c->policy > HD_IO)
+		return refuse("policy", -EINVAL);
+	if (c->preempted < HD_PREEMPTED_TAIL || c->preempted > HD_PREEMPTED_HEAD)
+		return refuse("preempted", -EINVAL);
+	if (c->quantum < 0)
+		return refuse("quantum", -EINVAL);
+	if (c->workers == 0)
+		c->workers = 1;
+	if (c->stack_size == 0)
+		c->stack_size = STACK_SIZE;
+	if (hd__stack_class(c->stack_size) == 0)
+		return refuse("stack_size", -EINVAL);
+	if (c->policy == HD_POLICY_DEFAULT)
+		c->policy = HD_FIFO;
+	if (c->quantum == 0)
+		c->quantum = QUANTUM;
+	int err = c->fixed ? 0 : from_environment(c);
+	if (err == 0 && c->workers > 1) {
+		hd__complain("heddle: %u workers were asked for, but this version runs one; set HEDDLE_WORKERS=1\n", c->workers);
+		err = -ENOTSUP;
+	}
+	return err;
+}

@@ -1,0 +1,74 @@
+/* rt/overflow.c - a stack overflow is named, with its process, size and backtrace, before the program aborts.
+ *
+ * Owns:      the SIGSEGV action and the worker's signal stack while the runtime runs. A fault that is not in the guard page of
+ *            the running process's stack is the program's own: the action that was there before gets it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "os/memory.h"
+#include "rt/rt.h"
+
+#define SIGNAL_STACK_SIZE ((size_t)64 << 10)
+#define FRAMES_MAX 64
+
+struct hd__overflow_watch {
+	struct sigaction action;
+	stack_t stack;
+	void *memory;
+};
+
+static struct sigaction before; /* while a runtime runs */
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_process *me = w != NULL ? w->current : NULL;
+	char *address = info->si_addr;
+
+	(void)context;
+	if (me == NULL || me->stack == NULL || address >= me->stack || address < me->stack - HD__PAGE_SIZE) {
+		sigaction(signal, &before, NULL); /* and the instruction faults again, for whoever that is */
+		return;
+	}
+	void *frames[FRAMES_MAX];
+	hd__complain("heddle: stack overflow in process %lld%s%s%s: it needed more than its %zu bytes\n"
+		     "heddle: give it more with hd_spawn.stack_size, or all of them with HEDDLE_STACK_SIZE; it was here:\n",
+		     (long long)hd__pid(&w->sched->table, me), me->name[0] ? " \"" : "", me->name, me->name[0] ? "\"" : "",
+		     hd__stack_size(me->stack_class));
+	int n = backtrace(frames, FRAMES_MAX);
+	backtrace_symbols_fd(frames, n, STDERR_FILENO);
+	abort();
+}
+
+struct hd__overflow_watch *hd__overflow_watch_start(void)
+{
+	struct hd__overflow_watch *watch = hd__os_alloc(sizeof *watch);
+
+	if (watch == NULL)
+		return NULL;
+	watch->memory = hd__os_alloc(SIGNAL_STACK_SIZE);
+	if (watch->memory == NULL) {
+		hd__os_free(watch);
+		return NULL;
+	}
+	stack_t stack = {.ss_sp = watch->memory, .ss_size = SIGNAL_STACK_SIZE};
+	sigaltstack(&stack, &watch->stack);
+	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGSEGV, &action, &watch->action);
+	before = watch->action;
+	return watch;
+}
+
+void hd__overflow_watch_stop(struct hd__overflow_watch *watch)
+{
+	sigaction(SIGSEGV, &watch->action, NULL);
+	sigaltstack(&watch->stack, NULL);
+	hd__os_free(watch->memory);
+	hd__os_free(watch);
+}

@@ -1,0 +1,34 @@
+/* sched/state.h - the one function that changes a process's state: it checks the edge and can record it. */
+#ifndef SCHED_STATE_H
+#define SCHED_STATE_H
+
+#include "base/assert.h"
+#include "sched/worker.h"
+
+/* The edges of the diagram in process/process.h, a set of next states for each state; 0 is a free block. */
+static inline bool hd__may_move(unsigned from, unsigned to)
+{
+	static const uint8_t next[] = {
+	    [0] = 1 << HD_READY | 1 << HD_SUSPENDED,
+	    [HD_READY] = 1 << HD_RUNNING | 1 << HD_SUSPENDED | 1 << HD_ENDED,
+	    [HD_RUNNING] = 1 << HD_READY | 1 << HD_WAITING | 1 << HD_SUSPENDED | 1 << HD_ENDED,
+	    [HD_WAITING] = 1 << HD_READY | 1 << HD_SUSPENDED | 1 << HD_ENDED,
+	    [HD_SUSPENDED] = 1 << HD_READY | 1 << HD_ENDED,
+	    [HD_ENDED] = 1 << 0,
+	};
+	return next[from] >> to & 1;
+}
+
+__attribute__((cold, noinline)) void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to);
+
+/* Only p's home worker calls it. Nothing of p is read by others on the strength of its state alone. */
+static inline void hd__move(struct hd_worker *w, struct hd_process *p, unsigned to)
+{
+	HD_ASSERT(hd__may_move(p->state, to), "a process changed state in a way that cannot be");
+	if (unlikely(w->trace != NULL))
+		hd__record(w, p, to);
+	st_rlx(&p->state, (uint8_t)to);
+	st_rlx(&p->since, ld_rlx(&w->sched->now));
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* sched/watcher.c - the thread that looks at the clock for workers that are busy.
+ *
+ * Owns:      watcher.until, and the coarse time while workers are busy.
+ * Protocol:  a worker stores its alarm (or stops being asleep), then reads `until`; the watcher stores `until`, then reads all
+ *            alarms and attention words again before it sleeps. All four are sequentially consistent, so one of the two sees
+ *            the other: no alarm is slept through.
+ *
+ * A worker that sleeps looks after its own deadlines; the watcher sleeps for good when all do. While one is busy it wakes at
+ * the earliest alarm, or every TICK to keep the coarse time. An alarm that the worker has been told of but has not yet
+ * answered is looked at again after RECHECK, not at once. */
+#include "sched/watcher.h"
+
+#include "os/futex.h"
+#include "sched/worker.h"
+
+#define TICK HD_MS(10)
+#define RECHECK HD_US(50)
+
+/* When to look again; tells the workers whose alarm is due. */
+static hd_time look_round(struct hd__sched *sched, hd_time now)
+{
+	struct hd_worker *w = &sched->worker;
+
+	if (ld_seq(&w->attention) & HD__ASLEEP)
+		return HD_FOREVER;
+	hd_time alarm = ld_seq(&w->alarm);
+	if (alarm <= now) {
+		if (!(ld_rlx(&w->attention) & HD__ALARM))
+			hd__raise(w, HD__ALARM);
+		alarm = now + RECHECK;
+	}
+	return alarm < now + TICK ? alarm : now + TICK;
+}
+
+static void *watch(void *arg)
+{
+	struct hd__sched *sched = arg;
+	struct hd__watcher *watcher = &sched->watcher;
+
+	for (;;) {
+		uint32_t kicks = ld_acq(&watcher->kicks);
+		if (ld_acq(&watcher->stop))
+			return NULL;
+		hd_time until = look_round(sched, hd__clock(sched));
+		st_seq(&watcher->until, until);
+		if (look_round(sched, hd__clock(sched)) < until)
+			continue;
+		hd__os_futex_wait(&watcher->kicks, kicks, until);
+		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
+	}
+}
+
+int hd__watcher_start(struct hd__sched *sched)
+{
+	sched->watcher = (struct hd__watcher){.until = 0};
+	return hd__os_thread_start(&sched->watcher.thread, "heddle-watcher", watch, sched);
+}
+
+void hd__watcher_stop(struct hd__sched *sched)
+{
+	st_rel(&sched->watcher.stop, true);
+	hd__watcher_kick(&sched->watcher);
+	hd__os_thread_join(&sched->watcher.thread);
+}
+
+void hd__watcher_kick(struct hd__watcher *watcher)
+{
+	add_seq(&watcher->kicks, 1);
+	hd__os_futex_wake(&watcher->kicks);
+}

@@ -1,0 +1,32 @@
+/* sched/watcher.h - the thread that looks at the clock for workers that are busy. */
+#ifndef SCHED_WATCHER_H
+#define SCHED_WATCHER_H
+
+#include <heddle/base.h>
+
+#include "base/atomic.h"
+#include "os/thread.h"
+
+struct hd__sched;
+
+struct hd__watcher {
+	hd_time until; /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
+	uint32_t kicks; /* the futex word */
+	bool stop;
+	struct hd__thread thread;
+};
+
+/* Returns 0 or -EAGAIN. */
+int hd__watcher_start(struct hd__sched *sched);
+void hd__watcher_stop(struct hd__sched *sched);
+
+void hd__watcher_kick(struct hd__watcher *watcher);
+
+/* A busy worker needs it awake at `when`. Its alarm must have been stored, or its attention cleared, seq_cst before. */
+static inline void hd__watcher_need(struct hd__watcher *watcher, hd_time when)
+{
+	if (unlikely(when < ld_seq(&watcher->until)))
+		hd__watcher_kick(watcher);
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* sched/worker.h - a worker: a kernel thread that runs processes, and what all workers share. */
+#ifndef SCHED_WORKER_H
+#define SCHED_WORKER_H
+
+#include <heddle/runtime.h>
+
+#include "base/inbox.h"
+#include "obs/trace.h"
+#include "os/clock.h"
+#include "os/thread.h"
+#include "process/stack.h"
+#include "process/table.h"
+#include "sched/poller.h"
+#include "sched/runq.h"
+#include "sched/watcher.h"
+#include "timer/timers.h"
+
+/* Bits of the attention word: why a worker should look up at its next safe point. Raised by any thread with hd__raise, cleared
+ * by the worker. HD__ASLEEP is the worker's own: it sleeps in its poller, and whoever raises a bit must wake it. One word and
+ * only read-modify-writes on it, so a raise is seen by the sleeper or sees the sleeper; there is no third case. */
+enum {
+	HD__ASLEEP = 1,
+	HD__INBOX = 2, /* notes have come */
+	HD__ALARM = 4, /* a deadline or a quantum is over */
+	HD__LOOK = 8   /* something else changed: see whether the runtime is over */
+};
+
+/* Bits of `resched`, the worker's note to itself: the runner should give way at the end of this call. */
+enum {
+	HD__BETTER_READY = 1, /* a higher priority may have become ready */
+	HD__GO_TO_TAIL = 2    /* the runner should let its equals run: its priority changed, or its quantum is over */
+};
+
+/* What the simulator replaces; handed in at start. */
+struct hd__doors {
+	const struct hd__clock *clock;
+	struct hd__poller *poller;
+	struct hd__trace *trace; /* NULL: off */
+	/* The choice of the next process: NULL is the rule (highest priority, first come). Takes it off the run queue; NULL
+	 * only when nothing is ready. */
+	struct hd_process *(*choose)(struct hd_worker *w);
+};
+
+/* What the rooms above put in, so that includes point downwards. Set by rt/. */
+struct hd__hooks {
+	void (*begin)(void *process);					 /* the first function on a process's stack */
+	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack */
+	void (*expired)(struct hd_worker *w, struct hd_process *p);	 /* the deadline of its wait has come */
+	void (*doomed)(struct hd_worker *w, struct hd_process *me);	 /* waits though it should end; does not return */
+	/* Nothing is ready, or nobody counts: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is over. */
+	hd_time (*idle)(struct hd_worker *w);
+};
+
+struct hd_worker {
+	/* written by others */
+	uint32_t attention __attribute__((aligned(64)));
+	struct hd__inbox inbox;
+
+	/* the owner's: what a switch touches */
+	uint32_t resched __attribute__((aligned(64)));
+	int running_priority; /* of `current`; 0 when idle */
+	struct hd_process *current;
+	unsigned char *release; /* a wait queue's lock, held by the process that is leaving; never NULL */
+	unsigned char no_lock;	/* what `release` points to otherwise */
+	uint8_t handoffs;	/* in a row */
+	int *errno_location;	/* of this kernel thread */
+	hd_time dispatched;	/* coarse time at which `current` got the worker */
+	struct hd__sched *sched;
+	struct hd__trace *trace;
+	struct hd__blocks blocks;
+	struct hd__runq runq;
+
+	struct hd__timers timers;
+	hd_time quantum_end; /* of `current`, when it has a quantum; else HD_FOREVER */
+	hd_time stop_at;     /* when what has not ended is abandoned; HD_FOREVER: the runtime is not ending */
+	hd_time alarm;	     /* the earliest of these and the first deadline; read by the watcher */
+	bool alarm_is_late;  /* a deadline before `alarm` was added: set it before somebody runs */
+	bool over;	     /* stop_at has come: nobody runs any more */
+	struct hd__context context;
+	struct hd__fiber fiber;
+	uint64_t counted, alive; /* processes here that are not daemons; all */
+	struct hd_stats stats;	 /* counters with one writer */
+	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
+};
+
+#define HD__NO_CODE INT32_MIN
+
+struct hd__sched {
+	hd_time now; /* coarse: written by the watcher and by waking workers, read by everybody */
+	struct hd__doors doors;
+	struct hd__hooks hooks;
+	struct hd_config config;
+	struct hd__table table;
+	struct hd__watcher watcher;
+	bool stopping;		  /* set once, read by anybody: nothing new may start */
+	int stop_code;		  /* what hd_run will return; HD__NO_CODE: not ending */
+	struct hd_note stop_note; /* a plain thread's hd_shutdown */
+	int hold;		  /* hd_hold_open; any thread, atomically */
+	uint64_t doomed_spawned;  /* stopping: how many had been spawned when all were last doomed */
+	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */
+	uint64_t stuck_switches;  /* how many switches there had been then */
+	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
+	bool stuck_reported;
+	struct hd_worker worker; /* one, so far */
+};
+
+/* The calling thread's worker; NULL on a plain thread. The only source of worker identity. A process that may move must not
+ * use the answer from before a switch. */
+struct hd_worker *hd__self(void);
+
+/* Returns 0 or -ENOMEM. The calling thread will run it. */
+int hd__worker_init(struct hd_worker *w, struct hd__sched *sched);
+void hd__worker_fini(struct hd_worker *w);
+
+/* Runs processes until hooks.idle says that it is over. */
+void hd__worker_run(struct hd_worker *w);
+
+/* Raises a bit of attention, and wakes the worker if it sleeps. Any thread, any signal handler. */
+void hd__raise(struct hd_worker *w, uint32_t bit);
+
+/* Leaves a note for a worker. Any thread, any signal handler. */
+void hd__post(struct hd_worker *w, struct hd_note *note);
+
+/* The exact time; refreshes the coarse one. */
+hd_time hd__clock(struct hd__sched *sched);
+
+#endif

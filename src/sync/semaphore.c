@@ -1,0 +1,110 @@
+/* sync/semaphore.c - counting semaphores.
+ *
+ * Owns:       struct hd_semaphore.
+ * Invariant:  excess > 0 implies that nobody waits: a signal is either handed to the first waiter that timeout and
+ *             cancel have not taken, or kept; never both, never neither.
+ * Locking:    the wait queue's own lock guards both fields; hd__park drops it once the caller is off its stack.
+ * Callers:    wait: a process or a plain thread. signal: any thread. signal_from_handler: anybody at all. */
+#include <errno.h>
+#include <heddle/semaphore.h>
+#include <limits.h>
+
+#include "sched/gate.h"
+#include "wait/wait.h"
+
+void hd_semaphore_init(struct hd_semaphore *s, unsigned n)
+{
+	*s = (struct hd_semaphore){.excess = n};
+}
+
+int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w);
+	hd__waitq_lock(&s->waiters);
+	if (s->excess > 0) {
+		st_rlx(&s->excess, s->excess - 1);
+		hd__waitq_unlock(&s->waiters);
+		return 0;
+	}
+	return hd__park(w, &s->waiters, until, HD_WAIT_SEMAPHORE);
+}
+
+int hd_semaphore_try_wait(struct hd_semaphore *s)
+{
+	int err = hd_semaphore_wait(s, 0);
+	return err == -ETIMEDOUT ? -EAGAIN : err;
+}
+
+static int give_signal(struct hd_semaphore *s)
+{
+	int err = 0;
+
+	hd__waitq_lock(&s->waiters);
+	struct hd_waiter *x = hd__waitq_claim(&s->waiters, HD__GRANTED);
+	if (x == NULL) {
+		if (s->excess == UINT_MAX)
+			err = -EOVERFLOW;
+		else
+			st_rlx(&s->excess, s->excess + 1);
+	}
+	hd__waitq_unlock(&s->waiters);
+
+	/* x is ours: its outcome was decided under the lock, so no timeout or cancel can take it, and it cannot leave before
+	 * it is unparked. s is not touched from here on: x may run at once, elsewhere, and free it. */
+	if (x != NULL)
+		hd__unpark(x);
+	return err;
+}
+
+int hd_semaphore_signal(struct hd_semaphore *s)
+{
+	int err = give_signal(s);
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w);
+	return err;
+}
+
+bool hd_semaphore_is_signaled(const struct hd_semaphore *s)
+{
+	return ld_rlx(&s->excess) > 0; /* a moment's truth: it may have changed when the caller looks at it */
+}
+
+int hd_semaphore_critical(struct hd_semaphore *s, void (*fn)(void *arg), void *arg, hd_time until)
+{
+	int err = hd_semaphore_wait(s, until);
+
+	if (err != 0)
+		return err;
+	fn(arg);
+	return hd_semaphore_signal(s);
+}
+
+/* On a worker, as it takes in its notes: hands over what handlers have posted. */
+static void deliver(void *worker, struct hd_note *note)
+{
+	struct hd_semaphore *s = (struct hd_semaphore *)((char *)note - offsetof(struct hd_semaphore, delivery));
+	unsigned n = xchg_acq_rel(&s->posted, 0); /* from here on a handler may post the note again */
+
+	(void)worker;
+	while (n-- > 0)
+		give_signal(s);
+}
+
+int hd_semaphore_signal_from_handler(struct hd_semaphore *s)
+{
+	struct hd__sched *sched = hd__gate_enter();
+
+	if (sched == NULL)
+		return -EPERM;
+	if (add_acq_rel(&s->posted, 1) == 0) {
+		s->delivery.apply = deliver;
+		hd__post(&sched->worker, &s->delivery);
+	}
+	hd__gate_leave();
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* timer/timers.h - deadlines of sleeping processes. */
+#ifndef TIMER_TIMERS_H
+#define TIMER_TIMERS_H
+
+#include <heddle/base.h>
+
+/* When, and whose: a number of 24 bits, with the order of arrival above it, so that equals come out in that order. */
+struct hd__timer {
+	hd_time when;
+	uint64_t order; /* arrival << 24 | whose */
+};
+
+struct hd__timers {
+	struct hd__timer *heap; /* [1, count]: the children of i are 4i-2 .. 4i+1, so that siblings share a cache line */
+	uint32_t count;
+	uint32_t stale; /* of these, forgotten ones */
+	uint64_t arrivals;
+	bool (*is_live)(void *context, uint64_t order);
+	void *context;
+};
+
+#define HD__TIMER_WHOSE(order) ((uint32_t)(order) & 0xffffff)
+
+/* `is_live` tells whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
+int hd__timers_init(struct hd__timers *t, bool (*is_live)(void *context, uint64_t order), void *context);
+void hd__timers_fini(struct hd__timers *t);
+
+/* At most one live deadline for each of 2^24 owners; it cannot fail. Returns its order, which is never 0. */
+uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose);
+
+/* One that was added is not waited for any more: is_live already says so. */
+void hd__timers_forget(struct hd__timers *t);
+
+/* The earliest deadline, a forgotten one perhaps; HD_FOREVER when there is none. */
+static inline hd_time hd__timers_first(const struct hd__timers *t)
+{
+	return t->count == 0 ? HD_FOREVER : t->heap[1].when;
+}
+
+/* How many deadlines somebody waits for. */
+static inline uint32_t hd__timers_live(const struct hd__timers *t)
+{
+	return t->count - t->stale;
+}
+
+/* Takes the earliest deadline out if it is due and live. Forgotten ones that are due vanish. */
+bool hd__timers_take_due(struct hd__timers *t, hd_time now, struct hd__timer *due);
+
+#endif

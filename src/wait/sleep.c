@@ -1,0 +1,35 @@
+/* wait/sleep.c - waiting for time alone. */
+#include <errno.h>
+#include <heddle/runtime.h>
+#include <heddle/time.h>
+
+#include "wait/wait.h"
+
+hd_time hd_now(void)
+{
+	struct hd_worker *w = hd__self();
+	return w != NULL ? hd__clock(w->sched) : hd__os_clock.now(&hd__os_clock);
+}
+
+hd_time hd_after(hd_time ns)
+{
+	hd_time t;
+	return __builtin_add_overflow(hd_now(), ns, &t) ? HD_FOREVER : t;
+}
+
+int hd_sleep_until(hd_time t)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w);
+	int err = hd__park(w, NULL, t, HD_WAIT_SLEEP);
+	return err == -ETIMEDOUT ? 0 : err;
+}
+
+int hd_sleep(hd_time ns)
+{
+	if (ns < 0)
+		return -EINVAL;
+	return hd_sleep_until(ns == 0 ? 0 : hd_after(ns));
+}

@@ -1,0 +1,260 @@
+/* wait/wait.c - wait queues, park and unpark.
+ *
+ * Owns:       struct hd_waitq, struct hd_waiter.
+ * Invariant:  a waiter's outcome leaves WAITING once. A waiter that is in a queue waits there, or has just timed out and is
+ *             about to be taken out. A claimed waiter does not leave before it is unparked.
+ * Locking:    the queue's byte guards the list and whatever the primitive keeps beside it. The outcome is decided without
+ *             it, because a timeout must decide before it may touch the queue: as long as the wait is undecided or timed
+ *             out, somebody waits in the queue and it exists; once it is granted, the granter may have freed it.
+ * Callers:    every primitive. */
+#include "wait/wait.h"
+
+#include <errno.h>
+
+#include "base/assert.h"
+#include "os/futex.h"
+#include "sched/gate.h"
+#include "sched/state.h"
+
+static void link_tail(struct hd_waitq *q, struct hd_waiter *x)
+{
+	x->prev = q->tail;
+	if (q->tail == NULL)
+		q->head = x;
+	else
+		q->tail->next = x;
+	q->tail = x;
+	x->linked = true;
+}
+
+static void unlink_waiter(struct hd_waitq *q, struct hd_waiter *x)
+{
+	if (x->prev == NULL)
+		q->head = x->next;
+	else
+		x->prev->next = x->next;
+	if (x->next == NULL)
+		q->tail = x->prev;
+	else
+		x->next->prev = x->prev;
+	x->next = x->prev = NULL;
+	x->linked = false;
+}
+
+static bool decide(struct hd_waiter *x, enum hd__outcome outcome)
+{
+	uint32_t waiting = HD__WAITING;
+	return cas_acq_rel(&x->outcome, &waiting, outcome); /* pairs with outcome_of's acquire */
+}
+
+struct hd_waiter *hd__waitq_claim(struct hd_waitq *q, enum hd__outcome outcome)
+{
+	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
+	for (;;) {
+		struct hd_waiter *x = q->head;
+		if (x == NULL)
+			return NULL;
+		unlink_waiter(q, x);
+		if (likely(decide(x, outcome)))
+			return x;
+	}
+}
+
+struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why)
+{
+	struct hd_waiter *chain = NULL, **end = &chain, *x, *next;
+
+	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
+	for (x = q->head; x != NULL; x = next) {
+		next = x->next;
+		if (why != HD_WAIT_NONE && x->why != why)
+			continue;
+		unlink_waiter(q, x);
+		if (decide(x, outcome)) {
+			*end = x;
+			end = &x->next;
+		}
+	}
+	return chain;
+}
+
+/* The wait is over, and its outcome known: makes the process ready. On its home worker. */
+static void wake(struct hd_worker *w, struct hd_process *p)
+{
+	HD_ASSERT(p->state == HD_WAITING, "a process that does not wait was woken");
+	if (p->timer != 0) {
+		p->timer = 0;
+		hd__timers_forget(&w->timers);
+	}
+	hd__make_ready(w, p);
+}
+
+static void apply_wake(void *worker, struct hd_note *note)
+{
+	wake(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
+}
+
+void hd__unpark(struct hd_waiter *x)
+{
+	struct hd_process *p = x->process;
+
+	HD_ASSERT(ld_rlx(&x->outcome) != HD__WAITING, "a waiter was unparked that nobody had claimed");
+	if (unlikely(p == NULL)) {
+		st_rel(&x->unparked, 1);	 /* pairs with park_thread's acquire; x may be gone now, */
+		hd__os_futex_wake(&x->unparked); /* of which this reads nothing */
+		return;
+	}
+	struct hd_worker *w = hd__self();
+	if (likely(p->home == w)) {
+		wake(w, p);
+		return;
+	}
+	/* p waits, so its runtime runs; the gate keeps it from ending, as p may, before the worker has been told */
+	p->wake.apply = apply_wake;
+	struct hd_worker *home = p->home;
+	if (w == NULL)
+		hd__gate_enter();
+	hd__post(home, &p->wake);
+	if (w == NULL)
+		hd__gate_leave();
+}
+
+void hd__unpark_all(struct hd_waiter *chain)
+{
+	while (chain != NULL) {
+		struct hd_waiter *x = chain;
+		chain = x->next; /* x is gone once it is unparked */
+		hd__unpark(x);
+	}
+}
+
+/* Takes a waiter that has just been decided by other means than a claim out of its queue, if it is in one. */
+static void withdraw(struct hd_waiter *x)
+{
+	struct hd_waitq *q = x->queue;
+
+	if (q == NULL)
+		return;
+	hd__waitq_lock(q);
+	if (x->linked) /* a claim that came after the decision has dropped it */
+		unlink_waiter(q, x);
+	hd__waitq_unlock(q);
+}
+
+static int result_of(enum hd__outcome outcome)
+{
+	switch (outcome) {
+	case HD__GRANTED:
+		return 0;
+	case HD__TIMED_OUT:
+		return -ETIMEDOUT;
+	case HD__CLOSED:
+		return -EPIPE;
+	default:
+		HD_ASSERT(outcome == HD__GRANTED, "a wait ended in an unknown way");
+		return 0;
+	}
+}
+
+static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
+{
+	struct hd_waiter x = {.queue = q, .why = why};
+
+	if (until <= 0) {
+		if (q != NULL)
+			hd__waitq_unlock(q);
+		return -ETIMEDOUT;
+	}
+	if (q != NULL) {
+		link_tail(q, &x);
+		hd__waitq_unlock(q);
+	}
+	while (ld_acq(&x.unparked) == 0) { /* pairs with unpark's release */
+		hd__os_futex_wait(&x.unparked, 0, until);
+		if (until == HD_FOREVER || ld_acq(&x.unparked) != 0)
+			continue;
+		if (hd__os_clock.now(&hd__os_clock) < until)
+			continue;
+		if (decide(&x, HD__TIMED_OUT)) {
+			withdraw(&x);
+			break;
+		}
+		until = HD_FOREVER; /* claimed: it is being unparked this moment */
+	}
+	return result_of(ld_acq(&x.outcome));
+}
+
+int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why, struct hd_process *next)
+{
+	if (unlikely(w == NULL))
+		return park_thread(q, until, why);
+
+	struct hd_process *me = w->current;
+	struct hd_waiter x = {.queue = q, .process = me, .why = why};
+	hd_time now = 0;
+
+	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
+	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
+	if (unlikely(ld_rlx(&me->control) & HD__DOOMED) && !me->ending) {
+		if (q != NULL)
+			hd__waitq_unlock(q);
+		w->sched->hooks.doomed(w, me);
+	}
+	if (until != HD_FOREVER) {
+		if (until <= 0 || until <= (now = hd__clock(w->sched))) {
+			if (q != NULL)
+				hd__waitq_unlock(q);
+			return -ETIMEDOUT;
+		}
+		me->timer = hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me));
+		if (until < w->alarm)
+			w->alarm_is_late = true;
+	}
+	if (q != NULL) {
+		link_tail(q, &x);
+		w->release = &q->lock;
+	}
+	me->waiter = &x;
+	st_rlx(&me->why, (uint8_t)why);
+	hd__move(w, me, HD_WAITING);
+	if (next != NULL)
+		hd__leave_to(w, me, next);
+	else
+		hd__leave(w, me);
+
+	me->waiter = NULL;
+	st_rlx(&me->why, HD_WAIT_NONE);
+	enum hd__outcome outcome = ld_acq(&x.outcome); /* pairs with decide's release */
+	HD_ASSERT(outcome != HD__WAITING && !x.linked, "a process was woken from a wait that is not over");
+	if (unlikely(outcome == HD__TERMINATED)) {
+		w = hd__self();
+		w->sched->hooks.doomed(w, me);
+	}
+	return result_of(outcome);
+}
+
+int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
+{
+	return hd__park_for(w, q, until, why, NULL);
+}
+
+void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_waiter *x = p->waiter;
+
+	HD_ASSERT(p->state == HD_WAITING && x != NULL, "a deadline came for a process that does not wait");
+	if (!decide(x, HD__TIMED_OUT))
+		return; /* a grant came first, and its wake is on the way */
+	withdraw(x);
+	hd__make_ready(w, p);
+}
+
+void hd__wait_terminate(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_waiter *x = p->waiter;
+
+	if (!decide(x, HD__TERMINATED))
+		return;
+	withdraw(x);
+	wake(w, p);
+}

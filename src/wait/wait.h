@@ -1,0 +1,67 @@
+/* wait/wait.h - the only way to sleep.
+ *
+ * A primitive locks its wait queue, looks whether it must wait, and parks; whoever ends the wait claims the waiter under the
+ * same lock, unlocks, and unparks it. Timeouts and the end of the runtime end waits without knowing the primitive. Works for
+ * processes and for plain threads, which sleep in the kernel. */
+#ifndef WAIT_WAIT_H
+#define WAIT_WAIT_H
+
+#include "os/lock.h"
+#include "sched/sched.h"
+
+/* How a wait ended. Whoever moves it away from WAITING, by compare-and-swap, has decided the wait; all others leave it. */
+enum hd__outcome {
+	HD__WAITING = 0,
+	HD__GRANTED,
+	HD__TIMED_OUT,
+	HD__CLOSED,    /* what it waited for will never come */
+	HD__TERMINATED /* the waiter must end */
+};
+
+/* On the waiter's stack while it waits. */
+struct hd_waiter {
+	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
+	struct hd_waitq *queue;	       /* NULL: it waits for time alone */
+	struct hd_process *process;    /* NULL: a plain thread */
+	uint32_t outcome;	       /* enum hd__outcome; acq_rel: publishes what was granted */
+	uint32_t unparked;	       /* plain thread: the word it sleeps on; release, acquire */
+	enum hd_wait why;
+	bool linked; /* in the queue; under its lock */
+};
+
+static inline void hd__waitq_lock(struct hd_waitq *q)
+{
+	hd__lock(&q->lock);
+}
+
+static inline void hd__waitq_unlock(struct hd_waitq *q)
+{
+	hd__unlock(&q->lock);
+}
+
+/* Under the lock: takes the first waiter that nothing else has decided, and decides it. NULL when there is none. It stays
+ * where it is until hd__unpark, which must follow once the lock is released. */
+struct hd_waiter *hd__waitq_claim(struct hd_waitq *q, enum hd__outcome outcome);
+
+/* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
+struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
+
+/* Ends the wait of a claimed waiter. Nothing of its queue is touched. */
+void hd__unpark(struct hd_waiter *waiter);
+void hd__unpark_all(struct hd_waiter *chain);
+
+/* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
+ * the caller's worker, NULL on a plain thread. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when
+ * the caller must end. */
+int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
+
+/* The same, and `next`, which hd__can_hand_off found fit (NULL: nobody), runs in the caller's place. */
+int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why, struct hd_process *next);
+
+/* The deadline of p's wait has come (a hook of sched/). */
+void hd__wait_expired(struct hd_worker *w, struct hd_process *p);
+
+/* Ends p's wait because p must end, if nothing else has ended it. */
+void hd__wait_terminate(struct hd_worker *w, struct hd_process *p);
+
+#endif
