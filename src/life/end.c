@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "life/life.h"
-#include "sched/state.h"
+#include "sched/switch.h"
 
 /* Dead if no nudge is on its way. */
 static bool die(struct hd_process *p)
@@ -34,6 +34,7 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_en
 		hd__waitq_unlock(&p->news);
 		return false;
 	}
+	st_rlx(&p->stack, NULL);
 	p->end_kind = (uint8_t)how.kind;
 	p->value = how.result;
 	p->end_err = how.err;
@@ -50,8 +51,8 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_en
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
 		hd__table_drop(&w->sched->table, &w->blocks, p);
-	hd__unpark_all(joiner);
-	hd__unpark_all(others);
+	hd__unpark_all(w, joiner);
+	hd__unpark_all(w, others);
 	return true;
 }
 
@@ -66,12 +67,8 @@ void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
 	struct hd__stacks *stacks = &w->stacks[me->stack_class];
 	struct hd__fiber fiber = me->fiber;
 
-	st_rlx(&me->stack, NULL);
-	while (unlikely(!announce_end(w, me, how))) {
-		st_rlx(&me->stack, stack);
+	while (unlikely(!announce_end(w, me, how)))
 		hd__attend(w); /* the request may be to suspend it: then it ends when it is resumed */
-		st_rlx(&me->stack, NULL);
-	}
 	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
 	hd__stacks_drop_owner(stacks, stack);
 	hd__stacks_unpromise(stacks);
@@ -97,11 +94,8 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_e
 	struct hd__fiber fiber = p->fiber;
 
 	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
-	st_rlx(&p->stack, NULL);
-	if (!announce_end(w, p, how)) {
-		st_rlx(&p->stack, stack);
+	if (!announce_end(w, p, how))
 		return false;
-	}
 	if (stack != NULL) {
 		hd__fiber_fini(&fiber);
 		hd__stacks_drop_owner(stacks, stack);

@@ -73,6 +73,7 @@ static hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, hd_ent
 
 	p->home = home;
 	p->state = 0;
+	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
 	p->why = HD_WAIT_NONE;

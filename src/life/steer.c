@@ -58,7 +58,7 @@ void hd__obey(struct hd_worker *w, struct hd_process *p)
 		}
 		hd__waitq_unlock(&p->news);
 	} while (true);
-	hd__unpark_all(chain);
+	hd__unpark_all(w, chain);
 }
 
 static void apply_nudge(void *worker, struct hd_note *note)
@@ -189,34 +189,4 @@ int hd_priority(hd_pid pid)
 	uint64_t control = p != NULL ? ld_acq(&p->control) : HD__DEAD;
 	hd__call_end(caller);
 	return hd__alive(control, pid) ? HD__CONTROL_PRIORITY(control) : -ESRCH;
-}
-
-int hd_yield(void)
-{
-	struct hd_worker *w = hd__self();
-
-	if (unlikely(w == NULL))
-		return -EPERM;
-	struct hd_process *me = w->current;
-	if (unlikely((ld_rlx(&w->attention) | w->resched) != 0)) {
-		w->resched |= HD__GO_TO_TAIL; /* what has come is taken in first, and then it gives way once */
-		hd__attend(w);
-		return 0;
-	}
-	if (hd__runq_highest(&w->runq) < me->priority)
-		return 0; /* nobody to yield to */
-	hd__move(w, me, HD_READY);
-	hd__runq_push_tail(&w->runq, me);
-	hd__leave(w, me);
-	return 0;
-}
-
-int hd_checkpoint(void)
-{
-	struct hd_worker *w = hd__self();
-
-	if (unlikely(w == NULL))
-		return -EPERM;
-	hd__safe_point(w);
-	return 0;
 }

@@ -21,9 +21,11 @@
 #define HUGE_PAGE (2u << 20)
 #define BATCH 256
 
-size_t hd__os_page_size(void)
+size_t hd__page_size;
+
+__attribute__((constructor)) static void read_page_size(void)
 {
-	return (size_t)sysconf(_SC_PAGESIZE);
+	hd__page_size = (size_t)sysconf(_SC_PAGESIZE);
 }
 
 void *hd__os_alloc(size_t size)

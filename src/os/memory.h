@@ -5,8 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HD__PAGE_SIZE hd__os_page_size()
-size_t hd__os_page_size(void);
+/* Bytes in a page. A constant of the machine, read before anything else. */
+extern size_t hd__page_size;
+#define HD__PAGE_SIZE hd__page_size
 
 /* Zeroed memory, or NULL. */
 void *hd__os_alloc(size_t size);

@@ -74,7 +74,7 @@ struct hd_process {
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* as in the control word, once the home worker has looked (*) */
 	uint8_t policy;	  /* likewise (*) */
-	uint8_t why;	  /* enum hd_wait (*) */
+	uint8_t chores;	  /* before it runs: HD__START, HD__BEGIN_QUANTUM (sched/worker.h) */
 	hd_time since;	  /* coarse time of the last change of state (*) */
 
 	uint64_t control;
@@ -95,7 +95,8 @@ struct hd_process {
 	uint8_t end_kind;    /* enum hd_end_kind */
 	uint8_t bond;	     /* enum hd__bond */
 	uint8_t stack_class; /* log2 of its stack's size */
-	uint8_t daemon : 1, ending : 1;
+	uint8_t why;	     /* enum hd_wait (*) */
+	bool daemon, ending;
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;
 };

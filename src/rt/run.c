@@ -108,7 +108,7 @@ int hd_stats(struct hd_stats *stats)
 	    .spawned = ld_rlx(&w->stats.spawned),
 	    .ended = ld_rlx(&w->stats.ended),
 	    .switches = ld_rlx(&w->stats.switches),
-	    .direct_switches = ld_rlx(&w->stats.direct_switches),
+	    .direct_switches = ld_rlx(&w->stats.switches) - ld_rlx(&w->stats.from_idle),
 	    .handoffs = ld_rlx(&w->stats.handoffs),
 	    .preemptions = ld_rlx(&w->stats.preemptions),
 	    .expired_quanta = ld_rlx(&w->stats.expired_quanta),

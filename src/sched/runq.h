@@ -1,91 +1,127 @@
-/* sched/runq.h - the ready processes of one worker: a list for each priority, and a bit for each list that is not empty. */
+/* sched/runq.h - the ready processes of one worker: a list for each priority, and a bit for each list that is not empty.
+ *
+ * The highest occupied level is kept besides: a safe point and a yield compare with it, and it changes far less often. */
 #ifndef SCHED_RUNQ_H
 #define SCHED_RUNQ_H
 
 #include "process/process.h"
 
-struct hd__runq {
-	uint64_t occupied[2];
-	struct {
-		struct hd_process *head, *tail;
-	} levels[HD__LEVELS];
+struct hd__level {
+	struct hd_process *head, *tail;
 };
 
-static inline unsigned hd__level(const struct hd_process *p)
+struct hd__runq {
+	int highest; /* the highest priority that is ready; 0: none */
+	uint64_t occupied[2];
+	struct hd__level levels[HD__LEVELS];
+};
+
+static inline struct hd__level *hd__runq_level(struct hd__runq *q, int priority)
 {
-	return (unsigned)p->priority - HD__PRIORITY_MIN;
+	return &q->levels[priority - HD__PRIORITY_MIN];
 }
 
-/* The highest priority that is ready; 0 when none is. */
-static inline int hd__runq_highest(const struct hd__runq *q)
+/* A level that was empty is so no more, or the other way round. */
+static inline void hd__runq_occupy(struct hd__runq *q, int priority)
 {
-	if (unlikely(q->occupied[1] != 0))
-		return HD__PRIORITY_MIN + 127 - __builtin_clzll(q->occupied[1]);
-	if (q->occupied[0] != 0)
-		return HD__PRIORITY_MIN + 63 - __builtin_clzll(q->occupied[0]);
-	return 0;
+	unsigned level = (unsigned)priority - HD__PRIORITY_MIN;
+
+	q->occupied[level >> 6] |= UINT64_C(1) << (level & 63);
+	if (priority > q->highest)
+		q->highest = priority;
+}
+
+static inline void hd__runq_vacate(struct hd__runq *q, int priority)
+{
+	unsigned level = (unsigned)priority - HD__PRIORITY_MIN;
+
+	q->occupied[level >> 6] &= ~(UINT64_C(1) << (level & 63));
+	if (priority < q->highest)
+		return;
+	if (q->occupied[1] != 0)
+		q->highest = HD__PRIORITY_MIN + 127 - __builtin_clzll(q->occupied[1]);
+	else if (q->occupied[0] != 0)
+		q->highest = HD__PRIORITY_MIN + 63 - __builtin_clzll(q->occupied[0]);
+	else
+		q->highest = 0;
 }
 
 static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
 {
-	unsigned level = hd__level(p);
+	struct hd__level *level = hd__runq_level(q, p->priority);
 
 	p->next = NULL;
-	p->prev = q->levels[level].tail;
+	p->prev = level->tail;
 	if (p->prev == NULL) {
-		q->levels[level].head = p;
-		q->occupied[level >> 6] |= UINT64_C(1) << (level & 63);
+		level->head = p;
+		hd__runq_occupy(q, p->priority);
 	} else {
 		p->prev->next = p;
 	}
-	q->levels[level].tail = p;
+	level->tail = p;
 }
 
 static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
 {
-	unsigned level = hd__level(p);
+	struct hd__level *level = hd__runq_level(q, p->priority);
 
 	p->prev = NULL;
-	p->next = q->levels[level].head;
+	p->next = level->head;
 	if (p->next == NULL) {
-		q->levels[level].tail = p;
-		q->occupied[level >> 6] |= UINT64_C(1) << (level & 63);
+		level->tail = p;
+		hd__runq_occupy(q, p->priority);
 	} else {
 		p->next->prev = p;
 	}
-	q->levels[level].head = p;
+	level->head = p;
 }
 
 static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 {
-	unsigned level = hd__level(p);
+	struct hd__level *level = hd__runq_level(q, p->priority);
 
 	if (p->prev == NULL)
-		q->levels[level].head = p->next;
+		level->head = p->next;
 	else
 		p->prev->next = p->next;
 	if (p->next == NULL)
-		q->levels[level].tail = p->prev;
+		level->tail = p->prev;
 	else
 		p->next->prev = p->prev;
-	if (q->levels[level].head == NULL)
-		q->occupied[level >> 6] &= ~(UINT64_C(1) << (level & 63));
+	if (level->head == NULL)
+		hd__runq_vacate(q, p->priority);
 }
 
-/* The first of the highest level, which is `highest`. */
-static inline struct hd_process *hd__runq_take(struct hd__runq *q, int highest)
+/* The first of the highest level; NULL when nothing is ready. */
+static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 {
-	unsigned level = (unsigned)highest - HD__PRIORITY_MIN;
-	struct hd_process *p = q->levels[level].head;
-
-	q->levels[level].head = p->next;
+	if (unlikely(q->highest == 0))
+		return NULL;
+	struct hd__level *level = hd__runq_level(q, q->highest);
+	struct hd_process *p = level->head;
+	level->head = p->next;
 	if (p->next == NULL) {
-		q->levels[level].tail = NULL;
-		q->occupied[level >> 6] &= ~(UINT64_C(1) << (level & 63));
+		level->tail = NULL;
+		hd__runq_vacate(q, q->highest);
 	} else {
 		p->next->prev = NULL;
 	}
 	return p;
+}
+
+/* p, whose level is the highest and has others in it, goes to its tail; returns the level's first. */
+static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_process *p)
+{
+	struct hd__level *level = hd__runq_level(q, p->priority);
+	struct hd_process *first = level->head;
+
+	p->next = NULL;
+	p->prev = level->tail;
+	level->tail->next = p; /* if that is `first`, p is now its successor */
+	level->tail = p;
+	level->head = first->next;
+	first->next->prev = NULL;
+	return first;
 }
 
 #endif

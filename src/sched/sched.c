@@ -8,13 +8,13 @@
  *
  * Nothing touches a process after it has been published as ready or waiting, except on its home worker, which runs it next
  * time only after its context has been saved here. So the seeds' Yielding state, and the spin on it, do not exist. */
-#define _GNU_SOURCE
 #include "sched/sched.h"
 
-#include "sched/state.h"
+#include <errno.h>
+
+#include "sched/switch.h"
 
 #define HANDOFFS_MAX 64
-#define WATCH_EVERY 64 /* dispatches: a worker this busy wants the coarse time kept */
 
 void hd__set_alarm(struct hd_worker *w)
 {
@@ -24,7 +24,7 @@ void hd__set_alarm(struct hd_worker *w)
 		alarm = w->quantum_end;
 	if (w->stop_at < alarm)
 		alarm = w->stop_at;
-	w->alarm_is_late = false;
+	w->chores &= ~(uint32_t)HD__ALARM_IS_LATE;
 	if (alarm == before)
 		return;
 	st_seq(&w->alarm, alarm); /* pairs with the watcher's second look */
@@ -39,181 +39,150 @@ static void begin_quantum(struct hd_worker *w, struct hd_process *p)
 		return; /* an event is pending: it will give way to that soon enough */
 	hd_time left = p->quantum_left > 0 ? p->quantum_left : w->sched->config.quantum;
 	w->quantum_end = hd__clock(w->sched) + left;
+	w->chores |= HD__END_QUANTUM;
 	hd__set_alarm(w);
 }
 
-/* Only a preempted process, still ready, keeps the rest. */
-static void end_quantum(struct hd_worker *w, struct hd_process *p)
+/* Of the runner. Only when it was preempted, and is ready still, does it keep the rest. */
+static void end_quantum(struct hd_worker *w)
 {
-	if (w->quantum_end == HD_FOREVER)
-		return;
-	hd_time left = p->state == HD_READY ? w->quantum_end - hd__clock(w->sched) : 0;
-	p->quantum_left = left > 0 ? left : 0;
+	struct hd_process *me = w->current;
+
+	if (me != NULL) {
+		hd_time left = me->state == HD_READY ? w->quantum_end - hd__clock(w->sched) : 0;
+		me->quantum_left = left > 0 ? left : 0;
+	}
 	w->quantum_end = HD_FOREVER;
+	w->chores &= ~(uint32_t)HD__END_QUANTUM;
 }
 
 void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_policy policy)
 {
 	if (policy == p->policy)
 		return;
-	if (p == w->current)
-		end_quantum(w, p);
+	if (p == w->current && w->chores & HD__END_QUANTUM)
+		end_quantum(w);
 	p->quantum_left = 0;
 	st_rlx(&p->policy, (uint8_t)policy);
+	if (policy == HD_FIFO)
+		p->chores &= (uint8_t)~HD__BEGIN_QUANTUM;
+	else
+		p->chores |= HD__BEGIN_QUANTUM;
 	if (p == w->current && policy != HD_FIFO)
 		begin_quantum(w, p);
 }
 
-/* Binds a stack to a process that runs for the first time. */
+/* Binds a stack to a process that has never run. */
 static bool start(struct hd_worker *w, struct hd_process *p)
 {
 	char *stack = hd__stacks_take_owner(&w->stacks[p->stack_class]);
 
-	if (stack == NULL)
+	if (unlikely(stack == NULL))
 		return false;
 	st_rlx(&p->stack, stack);
+	p->chores &= (uint8_t)~HD__START;
 	hd__arch_make(&p->context, hd__stack_top(stack, p->stack_class), w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;
 }
 
-/* The choose-next seam. Takes the next process off the run queue; NULL when nothing is ready. */
-static inline struct hd_process *choose(struct hd_worker *w)
+struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 {
-	for (;;) {
-		struct hd_process *p;
-		if (unlikely(w->sched->doors.choose != NULL)) {
-			p = w->sched->doors.choose(w);
-		} else {
-			int highest = hd__runq_highest(&w->runq);
-			p = highest != 0 ? hd__runq_take(&w->runq, highest) : NULL;
-		}
-		if (p == NULL || likely(p->stack != NULL) || start(w, p))
-			return p;
-		w->sched->hooks.cannot_start(w, p);
+	if (w->chores & HD__END_QUANTUM)
+		end_quantum(w);
+	if (next->chores & HD__START && !start(w, next)) {
+		w->sched->hooks.cannot_start(w, next);
+		return hd__choose(w);
 	}
-}
-
-/* p is the runner from now on. */
-static inline void give(struct hd_worker *w, struct hd_process *p)
-{
-	hd__move(w, p, HD_RUNNING);
-	bump(&p->switches, 1);
-	bump(&w->stats.switches, 1);
-	w->current = p;
-	w->running_priority = p->priority;
-	w->resched = 0;
-	if (unlikely(p->policy != HD_FIFO))
-		begin_quantum(w, p);
-	if (unlikely(w->alarm_is_late))
+	if (next->chores & HD__BEGIN_QUANTUM)
+		begin_quantum(w, next);
+	if (w->chores & HD__ALARM_IS_LATE)
 		hd__set_alarm(w);
-	if (unlikely(w->stats.switches % WATCH_EVERY == 0))
-		hd__watcher_need(&w->sched->watcher, HD_FOREVER - 1);
+	return next;
 }
 
-/* The runner, if any, is nobody's from now on. */
-static inline void take_from(struct hd_worker *w, struct hd_process *me)
+/* Nobody runs: the worker's own stack is next. */
+static void give_to_nobody(struct hd_worker *w)
 {
-	if (unlikely(me->policy != HD_FIFO))
-		end_quantum(w, me);
-	hd_time now = ld_rlx(&w->sched->now);
-	bump(&me->cpu_time, now - w->dispatched);
-	w->dispatched = now;
-}
-
-void hd__arrive(struct hd_worker *w)
-{
-	st_rel(w->release, 0); /* the lock's release: pairs with hd__lock's acquire */
-	w->release = &w->no_lock;
-}
-
-/* The switch seam, as processes use it. */
-__attribute__((always_inline)) static inline void switch_to(struct hd_worker *w, struct hd_process *me, struct hd_process *next)
-{
-	struct hd__context *context = &w->context;
-	struct hd__fiber *fiber = &w->fiber;
-
-	if (unlikely(next == NULL))
-		hd__clock(w->sched); /* before idling, the books are exact */
-	take_from(w, me);
-	if (unlikely(next == me)) {
-		give(w, me);
-		hd__arrive(w);
-		return;
-	}
-	me->saved_errno = *w->errno_location;
-	if (likely(next != NULL)) {
-		give(w, next);
-		bump(&w->stats.direct_switches, 1);
-		context = &next->context;
-		fiber = &next->fiber;
-	} else {
-		w->current = NULL;
-		w->running_priority = 0;
-	}
-	hd__fiber_leave(&me->fiber, fiber, 0);
-	hd__arch_switch(&me->context, context);
-	hd__fiber_arrive(&me->fiber, NULL);
-	hd__arrive(me->home);
-	*me->home->errno_location = me->saved_errno;
+	if (w->chores & HD__END_QUANTUM)
+		end_quantum(w);
+	w->current = NULL;
+	w->running_priority = 0;
 }
 
 void hd__leave(struct hd_worker *w, struct hd_process *me)
 {
+	struct hd_process *next = hd__choose(w);
+
 	w->handoffs = 0;
-	switch_to(w, me, choose(w));
+	if (next == NULL)
+		hd__leave_idle(w, me);
+	else if (next != me)
+		hd__switch(w, me, next);
+	else
+		hd__give(w, me); /* it was made ready again while it was leaving */
+}
+
+void hd__leave_idle(struct hd_worker *w, struct hd_process *me)
+{
+	hd__clock(w->sched); /* before idling, the books are exact */
+	hd__account(w, me);
+	me->saved_errno = *w->errno_location;
+	give_to_nobody(w);
+	hd__fiber_leave(&me->fiber, &w->fiber, 0);
+	hd__arch_switch(&me->context, &w->context);
+	hd__fiber_arrive(&me->fiber, NULL);
+	w = me->home;
+	hd__arrive(w);
+	*w->errno_location = me->saved_errno;
+}
+
+void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me)
+{
+	struct hd_process *next = unlikely(w->over || w->counted == 0) ? NULL : hd__choose(w);
+
+	w->handoffs = 0;
+	if (likely(next != NULL)) {
+		hd__give(w, next);
+		hd__fiber_leave(me, &next->fiber, 1);
+		hd__arch_jump(&next->context);
+	}
+	give_to_nobody(w);
+	hd__fiber_leave(me, &w->fiber, 1);
+	hd__arch_jump(&w->context);
+}
+
+void hd__run_next(struct hd_worker *w)
+{
+	struct hd_process *next = hd__choose(w);
+
+	if (next == NULL)
+		return;
+	w->handoffs = 0;
+	bump(&w->stats.from_idle, 1);
+	hd__give(w, next);
+	hd__fiber_leave(&w->fiber, &next->fiber, 0);
+	hd__arch_switch(&w->context, &next->context);
+	hd__fiber_arrive(&w->fiber, NULL);
+	hd__arrive(w);
 }
 
 bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	if (p->home != w || p->state != HD_READY || p->switches != 0 || w->handoffs >= HANDOFFS_MAX)
 		return false;
-	if (hd__runq_highest(&w->runq) > p->priority || w->sched->doors.choose != NULL)
+	if (w->runq.highest > p->priority || w->chores & HD__CHOOSE_BY_DOOR)
 		return false;
-	return p->stack != NULL || start(w, p);
+	return !(p->chores & HD__START) || start(w, p);
 }
 
-void hd__leave_to(struct hd_worker *w, struct hd_process *me, struct hd_process *next)
+void hd__hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	w->handoffs++;
 	bump(&w->stats.handoffs, 1);
-	hd__runq_remove(&w->runq, next);
-	switch_to(w, me, next);
-}
-
-void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me)
-{
-	struct hd_process *next = w->over || w->counted == 0 ? NULL : choose(w);
-	struct hd__context *context = &w->context;
-	struct hd__fiber *fiber = &w->fiber;
-
-	w->handoffs = 0;
-	if (likely(next != NULL)) {
-		give(w, next);
-		bump(&w->stats.direct_switches, 1);
-		context = &next->context;
-		fiber = &next->fiber;
-	} else {
-		hd__clock(w->sched);
-		w->current = NULL;
-		w->running_priority = 0;
-	}
-	hd__fiber_leave(me, fiber, 1);
-	hd__arch_jump(context);
-}
-
-void hd__run_next(struct hd_worker *w)
-{
-	struct hd_process *next = choose(w);
-
-	if (next == NULL)
-		return;
-	w->handoffs = 0;
-	give(w, next);
-	hd__fiber_leave(&w->fiber, &next->fiber, 0);
-	hd__arch_switch(&w->context, &next->context);
-	hd__fiber_arrive(&w->fiber, NULL);
-	hd__arrive(w);
+	hd__runq_remove(&w->runq, p);
+	if (unlikely((w->chores | p->chores) != 0))
+		hd__do_chores(w, p);
 }
 
 void hd__make_ready(struct hd_worker *w, struct hd_process *p)
@@ -237,13 +206,11 @@ static void look_at_clock(struct hd_worker *w)
 	while (hd__timers_take_due(&w->timers, now, &due)) {
 		struct hd_process *p = &w->sched->table.blocks[HD__TIMER_WHOSE(due.order)];
 		p->timer = 0;
-		bump(&w->stats.timeouts, 1);
 		w->sched->hooks.expired(w, p);
 	}
 	if (now >= w->quantum_end) {
 		w->quantum_end = now + w->sched->config.quantum;
-		w->resched |= HD__GO_TO_TAIL;
-		bump(&w->stats.expired_quanta, 1);
+		w->resched |= HD__GO_TO_TAIL | HD__QUANTUM_OVER;
 	}
 	if (now >= w->stop_at)
 		w->over = true;
@@ -276,15 +243,18 @@ void hd__attend(struct hd_worker *w)
 	if (unlikely(w->over))
 		hd__leave_for_good(w, &me->fiber);
 	if (me->state == HD_RUNNING) { /* else the news was that it should stop */
-		int highest = hd__runq_highest(&w->runq);
-		bool to_tail = w->resched & HD__GO_TO_TAIL;
+		uint32_t resched = w->resched;
+		bool to_tail = resched & HD__GO_TO_TAIL;
 
 		w->resched = 0;
-		if (highest > me->priority) {
+		if (w->runq.highest > me->priority) {
 			bump(&w->stats.preemptions, 1);
 			to_tail |= w->sched->config.preempted == HD_PREEMPTED_TAIL;
-		} else if (highest < me->priority || !to_tail) {
+		} else if (w->runq.highest < me->priority || !to_tail) {
 			return;
+		} else if (resched & HD__QUANTUM_OVER) {
+			bump(&w->stats.expired_quanta, 1);
+			w->quantum_end = 0; /* nothing of it is left to keep */
 		}
 		hd__move(w, me, HD_READY);
 		if (to_tail)
@@ -293,4 +263,42 @@ void hd__attend(struct hd_worker *w)
 			hd__runq_push_head(&w->runq, me);
 	}
 	hd__leave(w, me);
+}
+
+int hd_yield(void)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(w == NULL))
+		return -EPERM;
+	struct hd_process *me = w->current;
+	if (unlikely(hd__is_wanted(w) || w->chores != 0)) {
+		w->resched |= HD__GO_TO_TAIL; /* what has come is taken in first, and then it gives way once */
+		hd__attend(w);
+		return 0;
+	}
+	if (w->runq.highest < me->priority)
+		return 0; /* nobody to yield to */
+	hd__move(w, me, HD_READY);
+	struct hd_process *next = hd__runq_rotate(&w->runq, me);
+	w->handoffs = 0;
+	if (unlikely(next->chores != 0)) {
+		next = hd__do_chores(w, next);
+		if (next == me) { /* the other could not start */
+			hd__give(w, me);
+			return 0;
+		}
+	}
+	hd__switch(w, me, next);
+	return 0;
+}
+
+int hd_checkpoint(void)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(w == NULL))
+		return -EPERM;
+	hd__safe_point(w);
+	return 0;
 }

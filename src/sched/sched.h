@@ -7,10 +7,16 @@
 /* The slow side of a safe point: takes in what has come, then gives way if the runner should. */
 void hd__attend(struct hd_worker *w);
 
+/* Whether the runner should look up. A hint: hd__attend reads it again, with acquire. */
+static inline bool hd__is_wanted(const struct hd_worker *w)
+{
+	return unlikely((ld_rlx(&w->attention) | w->resched) != 0);
+}
+
 /* A safe point. */
 static inline void hd__safe_point(struct hd_worker *w)
 {
-	if (unlikely((ld_rlx(&w->attention) | w->resched) != 0)) /* a hint: hd__attend reads it again, with acquire */
+	if (hd__is_wanted(w))
 		hd__attend(w);
 }
 
@@ -21,24 +27,26 @@ void hd__take_news(struct hd_worker *w);
  * next safe point lets it. */
 void hd__make_ready(struct hd_worker *w, struct hd_process *p);
 
-/* The runner has left the state RUNNING and put itself where it belongs: gives the worker to the next. Returns when the
- * caller runs again. */
+/* The runner has left the state RUNNING and put itself where it belongs: gives the worker to the next, or idles. Returns when
+ * the caller runs again. */
 void hd__leave(struct hd_worker *w, struct hd_process *me);
 
-/* The same, but to `next`, which hd__can_hand_off has found fit. */
-void hd__leave_to(struct hd_worker *w, struct hd_process *me, struct hd_process *next);
-
-/* Rule 9: whether p, ready here and never run, may run at once in place of the runner, if that waits now. */
-bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p);
-
-/* Idle: runs the next process; returns when nothing is ready again. */
-void hd__run_next(struct hd_worker *w);
+/* The same when nothing is ready: the worker idles, on its own stack. */
+void hd__leave_idle(struct hd_worker *w, struct hd_process *me);
 
 /* The runner has ended, its stack and block are given back: goes on with the next. */
 __attribute__((noreturn)) void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me);
 
-/* On the next stack, first of all: what the one before could not do on its own. */
-void hd__arrive(struct hd_worker *w);
+/* Idle: runs the next process; returns when nothing is ready again. */
+void hd__run_next(struct hd_worker *w);
+
+/* Rule 9: whether p, ready here and never run, may run at once in place of the runner, if that waits now. Then hd__hand_off
+ * takes it off the run queue, to be switched to. */
+bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p);
+void hd__hand_off(struct hd_worker *w, struct hd_process *p);
+
+/* What must be done before `next` runs; returns whoever runs then: next, unless it had no stack and could not get one. */
+struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next);
 
 /* Another policy for p, whatever it is doing. */
 void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_policy policy);

@@ -5,18 +5,23 @@
 #include "base/assert.h"
 #include "sched/worker.h"
 
-/* The edges of the diagram in process/process.h, a set of next states for each state; 0 is a free block. */
+/* The edges of the diagram in process/process.h; 0 is a free block. */
 static inline bool hd__may_move(unsigned from, unsigned to)
 {
-	static const uint8_t next[] = {
-	    [0] = 1 << HD_READY | 1 << HD_SUSPENDED,
-	    [HD_READY] = 1 << HD_RUNNING | 1 << HD_SUSPENDED | 1 << HD_ENDED,
-	    [HD_RUNNING] = 1 << HD_READY | 1 << HD_WAITING | 1 << HD_SUSPENDED | 1 << HD_ENDED,
-	    [HD_WAITING] = 1 << HD_READY | 1 << HD_SUSPENDED | 1 << HD_ENDED,
-	    [HD_SUSPENDED] = 1 << HD_READY | 1 << HD_ENDED,
-	    [HD_ENDED] = 1 << 0,
-	};
-	return next[from] >> to & 1;
+	switch (to) {
+	case HD_READY:
+		return from == 0 || from == HD_RUNNING || from == HD_WAITING || from == HD_SUSPENDED;
+	case HD_RUNNING:
+		return from == HD_READY;
+	case HD_WAITING:
+		return from == HD_RUNNING;
+	case HD_SUSPENDED:
+		return from == 0 || from == HD_READY || from == HD_RUNNING || from == HD_WAITING;
+	case HD_ENDED:
+		return from == HD_READY || from == HD_RUNNING || from == HD_WAITING || from == HD_SUSPENDED;
+	default:
+		return false;
+	}
 }
 
 __attribute__((cold, noinline)) void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to);

@@ -62,7 +62,7 @@ static bool timer_is_live(void *context, uint64_t order)
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched)
 {
 	*w = (struct hd_worker){.sched = sched, .trace = sched->doors.trace, .errno_location = &errno};
-	w->release = &w->no_lock;
+	w->chores = sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0;
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
 	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)
@@ -131,11 +131,11 @@ void hd__worker_run(struct hd_worker *w)
 	hd__fiber_init(&w->fiber, NULL, 0);
 	while (!w->over) {
 		hd__take_news(w);
-		if (w->counted == 0 || hd__runq_highest(&w->runq) == 0) {
+		if (w->counted == 0 || w->runq.highest == 0) {
 			hd_time until = w->sched->hooks.idle(w);
 			if (until == 0)
 				break;
-			if (hd__runq_highest(&w->runq) == 0) {
+			if (w->runq.highest == 0) {
 				idle(w, until);
 				continue;
 			}

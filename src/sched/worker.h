@@ -25,10 +25,20 @@ enum {
 	HD__LOOK = 8   /* something else changed: see whether the runtime is over */
 };
 
+/* Bits of a worker's and of a process's `chores`: what must be done before the next process runs; nearly always none. */
+enum {
+	HD__CHOOSE_BY_DOOR = 1, /* worker: the choice is not ours */
+	HD__ALARM_IS_LATE = 2,	/* worker: a deadline before its alarm was added */
+	HD__END_QUANTUM = 4,	/* worker: the runner has one */
+	HD__START = 8,		/* process: it has no stack yet */
+	HD__BEGIN_QUANTUM = 16	/* process: its policy has quanta */
+};
+
 /* Bits of `resched`, the worker's note to itself: the runner should give way at the end of this call. */
 enum {
 	HD__BETTER_READY = 1, /* a higher priority may have become ready */
-	HD__GO_TO_TAIL = 2    /* the runner should let its equals run: its priority changed, or its quantum is over */
+	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
+	HD__QUANTUM_OVER = 4  /* because of that */
 };
 
 /* What the simulator replaces; handed in at start. */
@@ -51,6 +61,14 @@ struct hd__hooks {
 	hd_time (*idle)(struct hd_worker *w);
 };
 
+/* Counters with one writer; see struct hd_stats. */
+struct hd__counters {
+	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles;
+};
+
+/* How many dispatches make a worker busy enough to want the coarse time kept. */
+#define HD__WATCH_EVERY 64
+
 struct hd_worker {
 	/* written by others */
 	uint32_t attention __attribute__((aligned(64)));
@@ -60,9 +78,9 @@ struct hd_worker {
 	uint32_t resched __attribute__((aligned(64)));
 	int running_priority; /* of `current`; 0 when idle */
 	struct hd_process *current;
-	unsigned char *release; /* a wait queue's lock, held by the process that is leaving; never NULL */
-	unsigned char no_lock;	/* what `release` points to otherwise */
-	uint8_t handoffs;	/* in a row */
+	unsigned char *release; /* a wait queue's lock, held by the process that is leaving; else NULL */
+	uint32_t chores;
+	uint32_t handoffs; /* in a row */
 	int *errno_location;	/* of this kernel thread */
 	hd_time dispatched;	/* coarse time at which `current` got the worker */
 	struct hd__sched *sched;
@@ -74,12 +92,11 @@ struct hd_worker {
 	hd_time quantum_end; /* of `current`, when it has a quantum; else HD_FOREVER */
 	hd_time stop_at;     /* when what has not ended is abandoned; HD_FOREVER: the runtime is not ending */
 	hd_time alarm;	     /* the earliest of these and the first deadline; read by the watcher */
-	bool alarm_is_late;  /* a deadline before `alarm` was added: set it before somebody runs */
 	bool over;	     /* stop_at has come: nobody runs any more */
 	struct hd__context context;
 	struct hd__fiber fiber;
 	uint64_t counted, alive; /* processes here that are not daemons; all */
-	struct hd_stats stats;	 /* counters with one writer */
+	struct hd__counters stats;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
 };
 

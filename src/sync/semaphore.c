@@ -38,7 +38,7 @@ int hd_semaphore_try_wait(struct hd_semaphore *s)
 	return err == -ETIMEDOUT ? -EAGAIN : err;
 }
 
-static int give_signal(struct hd_semaphore *s)
+static inline int give_signal(struct hd_worker *w, struct hd_semaphore *s)
 {
 	int err = 0;
 
@@ -55,14 +55,14 @@ static int give_signal(struct hd_semaphore *s)
 	/* x is ours: its outcome was decided under the lock, so no timeout or cancel can take it, and it cannot leave before
 	 * it is unparked. s is not touched from here on: x may run at once, elsewhere, and free it. */
 	if (x != NULL)
-		hd__unpark(x);
+		hd__unpark(w, x);
 	return err;
 }
 
 int hd_semaphore_signal(struct hd_semaphore *s)
 {
-	int err = give_signal(s);
 	struct hd_worker *w = hd__self();
+	int err = give_signal(w, s);
 
 	if (w != NULL)
 		hd__safe_point(w);
@@ -90,9 +90,8 @@ static void deliver(void *worker, struct hd_note *note)
 	struct hd_semaphore *s = (struct hd_semaphore *)((char *)note - offsetof(struct hd_semaphore, delivery));
 	unsigned n = xchg_acq_rel(&s->posted, 0); /* from here on a handler may post the note again */
 
-	(void)worker;
 	while (n-- > 0)
-		give_signal(s);
+		give_signal(worker, s);
 }
 
 int hd_semaphore_signal_from_handler(struct hd_semaphore *s)

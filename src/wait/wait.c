@@ -14,10 +14,11 @@
 #include "base/assert.h"
 #include "os/futex.h"
 #include "sched/gate.h"
-#include "sched/state.h"
+#include "sched/switch.h"
 
 static void link_tail(struct hd_waitq *q, struct hd_waiter *x)
 {
+	x->next = NULL;
 	x->prev = q->tail;
 	if (q->tail == NULL)
 		q->head = x;
@@ -94,7 +95,7 @@ static void apply_wake(void *worker, struct hd_note *note)
 	wake(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
 }
 
-void hd__unpark(struct hd_waiter *x)
+void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
 
@@ -104,7 +105,6 @@ void hd__unpark(struct hd_waiter *x)
 		hd__os_futex_wake(&x->unparked); /* of which this reads nothing */
 		return;
 	}
-	struct hd_worker *w = hd__self();
 	if (likely(p->home == w)) {
 		wake(w, p);
 		return;
@@ -119,12 +119,12 @@ void hd__unpark(struct hd_waiter *x)
 		hd__gate_leave();
 }
 
-void hd__unpark_all(struct hd_waiter *chain)
+void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
 {
 	while (chain != NULL) {
 		struct hd_waiter *x = chain;
 		chain = x->next; /* x is gone once it is unparked */
-		hd__unpark(x);
+		hd__unpark(w, x);
 	}
 }
 
@@ -190,8 +190,7 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		return park_thread(q, until, why);
 
 	struct hd_process *me = w->current;
-	struct hd_waiter x = {.queue = q, .process = me, .why = why};
-	hd_time now = 0;
+	struct hd_waiter x; /* set field by field: this is a hot path */
 
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
@@ -201,15 +200,20 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		w->sched->hooks.doomed(w, me);
 	}
 	if (until != HD_FOREVER) {
-		if (until <= 0 || until <= (now = hd__clock(w->sched))) {
+		if (until <= 0 || until <= hd__clock(w->sched)) {
 			if (q != NULL)
 				hd__waitq_unlock(q);
 			return -ETIMEDOUT;
 		}
 		me->timer = hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me));
 		if (until < w->alarm)
-			w->alarm_is_late = true;
+			w->chores |= HD__ALARM_IS_LATE;
 	}
+	x.queue = q;
+	x.process = me;
+	x.why = why;
+	x.linked = false;
+	st_rlx(&x.outcome, HD__WAITING);
 	if (q != NULL) {
 		link_tail(q, &x);
 		w->release = &q->lock;
@@ -217,10 +221,16 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 	me->waiter = &x;
 	st_rlx(&me->why, (uint8_t)why);
 	hd__move(w, me, HD_WAITING);
-	if (next != NULL)
-		hd__leave_to(w, me, next);
+	if (next != NULL) {
+		hd__hand_off(w, next);
+	} else {
+		next = hd__choose(w);
+		w->handoffs = 0;
+	}
+	if (likely(next != NULL))
+		hd__switch(w, me, next);
 	else
-		hd__leave(w, me);
+		hd__leave_idle(w, me);
 
 	me->waiter = NULL;
 	st_rlx(&me->why, HD_WAIT_NONE);
@@ -245,6 +255,7 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 	HD_ASSERT(p->state == HD_WAITING && x != NULL, "a deadline came for a process that does not wait");
 	if (!decide(x, HD__TIMED_OUT))
 		return; /* a grant came first, and its wake is on the way */
+	bump(&w->stats.timeouts, 1);
 	withdraw(x);
 	hd__make_ready(w, p);
 }

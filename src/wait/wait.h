@@ -46,9 +46,9 @@ struct hd_waiter *hd__waitq_claim(struct hd_waitq *q, enum hd__outcome outcome);
 /* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
 struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
 
-/* Ends the wait of a claimed waiter. Nothing of its queue is touched. */
-void hd__unpark(struct hd_waiter *waiter);
-void hd__unpark_all(struct hd_waiter *chain);
+/* Ends the wait of a claimed waiter. Nothing of its queue is touched. `w` is the caller's worker, NULL on a plain thread. */
+void hd__unpark(struct hd_worker *w, struct hd_waiter *waiter);
+void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
  * the caller's worker, NULL on a plain thread. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when

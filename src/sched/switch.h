@@ -1,0 +1,73 @@
+/* sched/switch.h - the switch seam: from one process to the next, on a worker.
+ *
+ * Inline, because it is what heddle does most: yield and park carry a copy each. Everything rare is one test away: a chore of
+ * the worker's or of the next process's, done in hd__do_chores before the switch. */
+#ifndef SCHED_SWITCH_H
+#define SCHED_SWITCH_H
+
+#include "sched/sched.h"
+#include "sched/state.h"
+
+/* On the next stack, first of all: releases the lock that the one before could not release on its own. */
+static inline void hd__arrive(struct hd_worker *w)
+{
+	if (w->release != NULL) {
+		st_rel(w->release, 0); /* pairs with hd__lock's acquire: whoever wakes it finds its context saved */
+		w->release = NULL;
+	}
+}
+
+/* The choose-next seam. Takes the next process off the run queue, ready to be switched to; NULL when nothing is ready. */
+static inline struct hd_process *hd__choose(struct hd_worker *w)
+{
+	struct hd_process *next;
+
+	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
+		next = w->sched->doors.choose(w);
+	else
+		next = hd__runq_take(&w->runq);
+	if (next != NULL && unlikely((w->chores | next->chores) != 0))
+		next = hd__do_chores(w, next);
+	return next;
+}
+
+/* Charges the runner for the time since it got the worker. The coarse time moves every few milliseconds. */
+static inline void hd__account(struct hd_worker *w, struct hd_process *me)
+{
+	hd_time now = ld_rlx(&w->sched->now);
+
+	if (unlikely(now != w->dispatched)) {
+		bump(&me->cpu_time, now - w->dispatched);
+		w->dispatched = now;
+	}
+}
+
+/* p is the runner from now on. */
+static inline void hd__give(struct hd_worker *w, struct hd_process *p)
+{
+	hd__move(w, p, HD_RUNNING);
+	bump(&p->switches, 1);
+	bump(&w->stats.switches, 1);
+	w->current = p;
+	w->running_priority = p->priority;
+	w->resched = 0;
+	if (unlikely(w->stats.switches % HD__WATCH_EVERY == 0))
+		hd__watcher_need(&w->sched->watcher, HD_FOREVER - 1);
+}
+
+/* From `me`, which has left the state RUNNING and put itself where it belongs, to `next`, which is not me. Returns when me
+ * runs again, perhaps on another worker: take nothing from before the switch but `me`. */
+__attribute__((always_inline)) static inline void hd__switch(struct hd_worker *w, struct hd_process *me, struct hd_process *next)
+{
+	hd__account(w, me);
+	me->saved_errno = *w->errno_location;
+	hd__give(w, next);
+	hd__fiber_leave(&me->fiber, &next->fiber, 0);
+	hd__arch_switch(&me->context, &next->context);
+	hd__fiber_arrive(&me->fiber, NULL);
+	w = me->home;
+	hd__arrive(w);
+	*w->errno_location = me->saved_errno;
+}
+
+#endif
