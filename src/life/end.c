@@ -27,7 +27,7 @@ static bool die(struct hd_process *p)
 /* Tells the world that p has ended; p is gone when it returns true. */
 static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_end how)
 {
-	struct hd_waiter *joiner = NULL, *others = NULL;
+	struct hd_waiter *waiting = NULL;
 
 	hd__waitq_lock(&p->news);
 	if (unlikely(!die(p))) {
@@ -42,17 +42,14 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_en
 	w->counted -= !p->daemon;
 	bump(&w->stats.ended, 1);
 	hd__move(w, p, HD_ENDED);
-	if (p->news.head != NULL) {
-		joiner = hd__waitq_claim_all(&p->news, HD__GRANTED, HD_WAIT_JOIN);
-		others = hd__waitq_claim_all(&p->news, HD__CLOSED, HD_WAIT_NONE);
-	}
+	if (p->news.head != NULL)
+		waiting = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
 	bool forget = p->bond == HD__DETACHED;
 	hd__waitq_unlock(&p->news);
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
 		hd__table_drop(&w->sched->table, &w->blocks, p);
-	hd__unpark_all(w, joiner);
-	hd__unpark_all(w, others);
+	hd__unpark_all(w, waiting);
 	return true;
 }
 
@@ -71,7 +68,7 @@ void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
 		hd__attend(w); /* the request may be to suspend it: then it ends when it is resumed */
 	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
 	hd__stacks_drop_owner(stacks, stack);
-	hd__stacks_unpromise(stacks);
+	hd__stacks_unpromise_owner(stacks);
 	hd__leave_for_good(w, &fiber);
 }
 
@@ -100,7 +97,7 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_e
 		hd__fiber_fini(&fiber);
 		hd__stacks_drop_owner(stacks, stack);
 	}
-	hd__stacks_unpromise(stacks);
+	hd__stacks_unpromise_owner(stacks);
 	return true;
 }
 

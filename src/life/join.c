@@ -54,7 +54,7 @@ static int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_tim
 	}
 	int err = hd__park_for(caller.w, &p->news, until, HD_WAIT_JOIN, next);
 	caller.w = hd__self();
-	if (err == 0) {
+	if (err == -EPIPE) { /* closed: p has ended, and is ours to collect */
 		collect(caller, p, end);
 		return 0;
 	}

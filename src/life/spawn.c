@@ -50,11 +50,12 @@ static int check(const struct hd_spawn *how, hd_entry entry)
 	return 0;
 }
 
-static hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, hd_entry entry, void *arg)
+static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, hd_entry entry, void *arg)
 {
 	struct hd__sched *sched = caller.sched;
 	struct hd_worker *home = &sched->worker;
-	unsigned class = hd__stack_class(how->stack_size != 0 ? how->stack_size : sched->config.stack_size);
+	unsigned class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
+	struct hd__stacks *stacks = &home->stacks[class];
 	int priority = how->priority != 0     ? how->priority
 		       : caller.w != NULL ? caller.w->running_priority
 					      : HD_PRIORITY_USER;
@@ -62,12 +63,15 @@ static hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, hd_ent
 
 	if (unlikely(ld_rlx(&sched->stopping)))
 		return -ESHUTDOWN;
-	int err = hd__stacks_promise(&home->stacks[class]);
+	int err = caller.w != NULL ? hd__stacks_promise_owner(stacks) : hd__stacks_promise_sent(stacks);
 	if (unlikely(err != 0))
 		return err;
 	struct hd_process *p = hd__table_take(&sched->table, hd__own_blocks(caller));
 	if (unlikely(p == NULL)) {
-		hd__stacks_unpromise(&home->stacks[class]);
+		if (caller.w != NULL)
+			hd__stacks_unpromise_owner(stacks);
+		else
+			hd__stacks_unpromise_sent(stacks);
 		return -EAGAIN;
 	}
 
@@ -128,7 +132,14 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 
 hd_pid hd_spawn(hd_entry entry, void *arg)
 {
-	return hd_spawn_with(NULL, entry, arg);
+	static const struct hd_spawn defaults;
+	struct hd__caller caller = hd__call_begin();
+
+	if (entry == NULL)
+		return hd_spawn_with(&defaults, entry, arg); /* which says what is wrong */
+	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, entry, arg) : -EPERM;
+	hd__call_end(caller);
+	return pid;
 }
 
 hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg)

@@ -52,7 +52,7 @@ void hd__obey(struct hd_worker *w, struct hd_process *p)
 		obey_suspend(w, p, control & HD__SUSPEND);
 		hd__waitq_lock(&p->news);
 		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED)) {
-			chain = p->news.head == NULL ? NULL : hd__waitq_claim_all(&p->news, HD__GRANTED, HD_WAIT_SUSPEND);
+			chain = p->news.head == NULL ? NULL : hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 			hd__waitq_unlock(&p->news);
 			break;
 		}

@@ -99,10 +99,10 @@ struct hd_process {
 	bool daemon, ending;
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;
-};
+} __attribute__((aligned(64)));
 
 #if !HD__ASAN && !HD__TSAN
-_Static_assert(sizeof(struct hd_process) <= 256, "a control block is four cache lines");
+_Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache lines");
 #endif
 
 static inline bool hd__alive(uint64_t control, hd_pid pid)

@@ -70,8 +70,7 @@ static int reserve_locked(struct hd__stacks *s)
 		s->reserved = size;
 		s->capacity = capacity;
 		s->free = free;
-		s->counted = capacity < HD__SLOTS;
-		st_rel(&s->base, base); /* pairs with promise's acquire */
+		s->base = base;
 		return 0;
 	}
 	return -ENOMEM;
@@ -82,7 +81,7 @@ static char *slot_base(const struct hd__stacks *s, uint32_t slot)
 	return s->base + ((size_t)slot << s->size_class);
 }
 
-/* Guards for the next n slots, or as many as there are. */
+/* Guards for the next n slots, or as many as there are. -ENOMEM when there are none. */
 static int guard_locked(struct hd__stacks *s, uint32_t n)
 {
 	if (n > s->capacity - s->guarded)
@@ -94,44 +93,33 @@ static int guard_locked(struct hd__stacks *s, uint32_t n)
 		for (uint32_t i = 0; i < n; i++)
 			hd__fiber_new_stack(slot_base(s, s->guarded + i) + HD__PAGE_SIZE, hd__stack_size(s->size_class));
 		s->guarded += n;
-		if (s->how == HD__GUARD_PROTECT)
-			s->counted = true;
+		st_rlx(&s->ready, s->how == HD__GUARD_PROTECT ? s->guarded : s->capacity);
 	}
 	return err;
 }
 
-int hd__stacks_promise(struct hd__stacks *s)
+int hd__stacks_promise_slowly(struct hd__stacks *s, int64_t *mine)
 {
 	int err = 0;
 
-	/* the common case: a region with room for every process there can be, whose guards cost no mapping */
-	if (likely(ld_acq(&s->base) != NULL && !ld_rlx(&s->counted)))
-		return 0;
 	hd__lock(&s->lock);
 	if (s->base == NULL) {
 		err = reserve_locked(s);
 		if (err == 0) /* the first few guards also tell what kind they are */
 			err = guard_locked(s, REGION_SLOTS_MIN);
 	}
-	if (err == 0 && s->counted) {
-		if (s->promised == s->capacity)
-			err = -ENOMEM;
-		else if (s->how == HD__GUARD_PROTECT && s->promised >= s->guarded)
-			err = guard_locked(s, 1);
-		if (err == 0)
-			s->promised++;
-	}
+	if (err == 0 && ld_rlx(&s->promised) + s->sent >= (int64_t)s->ready) /* if the worker is promising too, one may be late: */
+		err = guard_locked(s, 1);				      /* it will find no stack, and say so when joined */
+	if (err == 0)
+		bump(mine, 1);
 	hd__unlock(&s->lock);
 	return err;
 }
 
-void hd__stacks_unpromise(struct hd__stacks *s)
+void hd__stacks_unpromise_sent(struct hd__stacks *s)
 {
-	if (!ld_rlx(&s->counted))
-		return;
 	hd__lock(&s->lock);
-	if (s->promised > 0) /* promises made before counting began are not counted */
-		s->promised--;
+	bump(&s->sent, -1);
 	hd__unlock(&s->lock);
 }
 

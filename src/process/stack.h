@@ -4,25 +4,27 @@
 
 #include <stdbool.h>
 
+#include "base/atomic.h"
 #include "os/memory.h"
 
 #define HD__STACK_MIN_CLASS 14 /* 16 KiB */
 #define HD__STACK_MAX_CLASS 30 /* 1 GiB */
 
 struct hd__stacks {
-	char *base;
-	size_t reserved;
 	unsigned char size_class; /* log2 of a slot's size, its guard page included */
-	bool counted;		  /* there may be fewer slots than processes: `promised` is kept */
-	unsigned char lock;	  /* guards base, reserved, guarded, how, promised */
+	unsigned char lock;	  /* guards the making of the region and of guards, and `sent` */
 	enum hd__guarding how;
-	uint32_t capacity;
+	char *base; /* of the region; NULL before the first promise */
+	size_t reserved;
+	uint32_t capacity; /* slots in the region */
 	uint32_t guarded;  /* slots that have their guard */
-	uint32_t promised; /* counted: processes that have, or will want, one */
+	uint32_t ready;	   /* slots that can be promised at once: all, unless guards are scarce; then those that have one */
+	int64_t sent;	   /* promises that plain threads made */
 
 	/* the worker's, without a lock */
-	uint32_t made;	/* slots ever used */
-	uint32_t *free; /* slots to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
+	int64_t promised; /* promises made here, less those that ended here; with `sent`, all that hold */
+	uint32_t made;	  /* slots ever used */
+	uint32_t *free;	  /* slots to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
 	uint32_t nfree, cold;
 };
 
@@ -32,9 +34,30 @@ unsigned hd__stack_class(size_t size);
 void hd__stacks_init(struct hd__stacks *s, unsigned size_class);
 void hd__stacks_fini(struct hd__stacks *s);
 
-/* At spawn: makes sure that a slot can be had later. Returns 0 or -ENOMEM. Any thread. Taken back by hd__stacks_unpromise. */
-int hd__stacks_promise(struct hd__stacks *s);
-void hd__stacks_unpromise(struct hd__stacks *s);
+/* At spawn: makes sure that a slot can be had later. Returns 0 or -ENOMEM. `_owner` on the worker, `_sent` on a plain thread. */
+int hd__stacks_promise_slowly(struct hd__stacks *s, int64_t *mine);
+
+static inline int hd__stacks_promise_owner(struct hd__stacks *s)
+{
+	if (unlikely(s->promised + ld_rlx(&s->sent) >= (int64_t)ld_rlx(&s->ready)))
+		return hd__stacks_promise_slowly(s, &s->promised);
+	bump(&s->promised, 1);
+	return 0;
+}
+
+static inline int hd__stacks_promise_sent(struct hd__stacks *s)
+{
+	return hd__stacks_promise_slowly(s, &s->sent);
+}
+
+/* The process has ended, on the worker. */
+static inline void hd__stacks_unpromise_owner(struct hd__stacks *s)
+{
+	bump(&s->promised, -1);
+}
+
+/* It could not be spawned, on a plain thread. */
+void hd__stacks_unpromise_sent(struct hd__stacks *s);
 
 /* At first run: a promised slot's lowest usable address; NULL when the kernel has no memory for its guard. */
 char *hd__stacks_take_owner(struct hd__stacks *s);

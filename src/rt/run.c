@@ -29,6 +29,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	};
 	sched->stop_code = HD__NO_CODE;
 	int err = hd__config_resolve(&sched->config, config);
+	sched->stack_class = hd__stack_class(sched->config.stack_size);
 	if (err == 0)
 		err = hd__table_init(&sched->table);
 	if (err == 0)

@@ -185,18 +185,6 @@ void hd__hand_off(struct hd_worker *w, struct hd_process *p)
 		hd__do_chores(w, p);
 }
 
-void hd__make_ready(struct hd_worker *w, struct hd_process *p)
-{
-	if (unlikely(ld_rlx(&p->control) & HD__SUSPEND)) { /* if it is just being set, its note comes yet */
-		hd__move(w, p, HD_SUSPENDED);
-		return;
-	}
-	hd__move(w, p, HD_READY);
-	hd__runq_push_tail(&w->runq, p);
-	if (p->priority > w->running_priority)
-		w->resched |= HD__BETTER_READY;
-}
-
 /* Time has passed: deadlines, the quantum, the end of a stop. */
 static void look_at_clock(struct hd_worker *w)
 {

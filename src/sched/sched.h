@@ -23,10 +23,6 @@ static inline void hd__safe_point(struct hd_worker *w)
 /* Takes in what has come (notes, alarms) without giving way. On a process or idle. */
 void hd__take_news(struct hd_worker *w);
 
-/* Makes p ready, at the tail of its level (or suspended, if it should be). If it should run before the runner, the runner's
- * next safe point lets it. */
-void hd__make_ready(struct hd_worker *w, struct hd_process *p);
-
 /* The runner has left the state RUNNING and put itself where it belongs: gives the worker to the next, or idles. Returns when
  * the caller runs again. */
 void hd__leave(struct hd_worker *w, struct hd_process *me);

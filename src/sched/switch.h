@@ -17,6 +17,20 @@ static inline void hd__arrive(struct hd_worker *w)
 	}
 }
 
+/* Makes p ready, at the tail of its level (or suspended, if it should be). If it should run before the runner, the runner's
+ * next safe point lets it. */
+static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
+{
+	if (unlikely(ld_rlx(&p->control) & HD__SUSPEND)) { /* if it is just being set, its note comes yet */
+		hd__move(w, p, HD_SUSPENDED);
+		return;
+	}
+	hd__move(w, p, HD_READY);
+	hd__runq_push_tail(&w->runq, p);
+	if (p->priority > w->running_priority)
+		w->resched |= HD__BETTER_READY;
+}
+
 /* The choose-next seam. Takes the next process off the run queue, ready to be switched to; NULL when nothing is ready. */
 static inline struct hd_process *hd__choose(struct hd_worker *w)
 {

@@ -107,6 +107,7 @@ struct hd__sched {
 	struct hd__doors doors;
 	struct hd__hooks hooks;
 	struct hd_config config;
+	unsigned stack_class; /* of config.stack_size */
 	struct hd__table table;
 	struct hd__watcher watcher;
 	bool stopping;		  /* set once, read by anybody: nothing new may start */

@@ -43,7 +43,7 @@ static inline int give_signal(struct hd_worker *w, struct hd_semaphore *s)
 	int err = 0;
 
 	hd__waitq_lock(&s->waiters);
-	struct hd_waiter *x = hd__waitq_claim(&s->waiters, HD__GRANTED);
+	struct hd_waiter *x = hd__waitq_claim(w, &s->waiters, HD__GRANTED);
 	if (x == NULL) {
 		if (s->excess == UINT_MAX)
 			err = -EOVERFLOW;

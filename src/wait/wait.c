@@ -14,7 +14,6 @@
 #include "base/assert.h"
 #include "os/futex.h"
 #include "sched/gate.h"
-#include "sched/switch.h"
 
 static void link_tail(struct hd_waitq *q, struct hd_waiter *x)
 {
@@ -38,30 +37,11 @@ static void unlink_waiter(struct hd_waitq *q, struct hd_waiter *x)
 		q->tail = x->prev;
 	else
 		x->next->prev = x->prev;
-	x->next = x->prev = NULL;
+	x->next = NULL;
 	x->linked = false;
 }
 
-static bool decide(struct hd_waiter *x, enum hd__outcome outcome)
-{
-	uint32_t waiting = HD__WAITING;
-	return cas_acq_rel(&x->outcome, &waiting, outcome); /* pairs with outcome_of's acquire */
-}
-
-struct hd_waiter *hd__waitq_claim(struct hd_waitq *q, enum hd__outcome outcome)
-{
-	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
-	for (;;) {
-		struct hd_waiter *x = q->head;
-		if (x == NULL)
-			return NULL;
-		unlink_waiter(q, x);
-		if (likely(decide(x, outcome)))
-			return x;
-	}
-}
-
-struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why)
+struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why)
 {
 	struct hd_waiter *chain = NULL, **end = &chain, *x, *next;
 
@@ -71,7 +51,7 @@ struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outco
 		if (why != HD_WAIT_NONE && x->why != why)
 			continue;
 		unlink_waiter(q, x);
-		if (decide(x, outcome)) {
+		if (hd__decide_locked(w, x, outcome)) {
 			*end = x;
 			end = &x->next;
 		}
@@ -79,34 +59,18 @@ struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outco
 	return chain;
 }
 
-/* The wait is over, and its outcome known: makes the process ready. On its home worker. */
-static void wake(struct hd_worker *w, struct hd_process *p)
-{
-	HD_ASSERT(p->state == HD_WAITING, "a process that does not wait was woken");
-	if (p->timer != 0) {
-		p->timer = 0;
-		hd__timers_forget(&w->timers);
-	}
-	hd__make_ready(w, p);
-}
-
 static void apply_wake(void *worker, struct hd_note *note)
 {
-	wake(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
+	hd__wake_owner(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
 }
 
-void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
+void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
 
-	HD_ASSERT(ld_rlx(&x->outcome) != HD__WAITING, "a waiter was unparked that nobody had claimed");
-	if (unlikely(p == NULL)) {
+	if (p == NULL) {
 		st_rel(&x->unparked, 1);	 /* pairs with park_thread's acquire; x may be gone now, */
 		hd__os_futex_wake(&x->unparked); /* of which this reads nothing */
-		return;
-	}
-	if (likely(p->home == w)) {
-		wake(w, p);
 		return;
 	}
 	/* p waits, so its runtime runs; the gate keeps it from ending, as p may, before the worker has been told */
@@ -141,24 +105,16 @@ static void withdraw(struct hd_waiter *x)
 	hd__waitq_unlock(q);
 }
 
-static int result_of(enum hd__outcome outcome)
+static inline int result_of(enum hd__outcome outcome)
 {
-	switch (outcome) {
-	case HD__GRANTED:
+	if (likely(outcome == HD__GRANTED))
 		return 0;
-	case HD__TIMED_OUT:
-		return -ETIMEDOUT;
-	case HD__CLOSED:
-		return -EPIPE;
-	default:
-		HD_ASSERT(outcome == HD__GRANTED, "a wait ended in an unknown way");
-		return 0;
-	}
+	return outcome == HD__TIMED_OUT ? -ETIMEDOUT : -EPIPE;
 }
 
 static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
 {
-	struct hd_waiter x = {.queue = q, .why = why};
+	struct hd_waiter x = {.queue = q, .why = (uint8_t)why};
 
 	if (until <= 0) {
 		if (q != NULL)
@@ -175,7 +131,7 @@ static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
 			continue;
 		if (hd__os_clock.now(&hd__os_clock) < until)
 			continue;
-		if (decide(&x, HD__TIMED_OUT)) {
+		if (hd__decide(&x, HD__TIMED_OUT)) {
 			withdraw(&x);
 			break;
 		}
@@ -209,11 +165,11 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		if (until < w->alarm)
 			w->chores |= HD__ALARM_IS_LATE;
 	}
-	x.queue = q;
 	x.process = me;
-	x.why = why;
-	x.linked = false;
 	st_rlx(&x.outcome, HD__WAITING);
+	x.why = (uint8_t)why;
+	x.linked = false;
+	x.queue = q;
 	if (q != NULL) {
 		link_tail(q, &x);
 		w->release = &q->lock;
@@ -233,7 +189,6 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		hd__leave_idle(w, me);
 
 	me->waiter = NULL;
-	st_rlx(&me->why, HD_WAIT_NONE);
 	enum hd__outcome outcome = ld_acq(&x.outcome); /* pairs with decide's release */
 	HD_ASSERT(outcome != HD__WAITING && !x.linked, "a process was woken from a wait that is not over");
 	if (unlikely(outcome == HD__TERMINATED)) {
@@ -253,7 +208,7 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 	struct hd_waiter *x = p->waiter;
 
 	HD_ASSERT(p->state == HD_WAITING && x != NULL, "a deadline came for a process that does not wait");
-	if (!decide(x, HD__TIMED_OUT))
+	if (!hd__decide(x, HD__TIMED_OUT))
 		return; /* a grant came first, and its wake is on the way */
 	bump(&w->stats.timeouts, 1);
 	withdraw(x);
@@ -264,8 +219,8 @@ void hd__wait_terminate(struct hd_worker *w, struct hd_process *p)
 {
 	struct hd_waiter *x = p->waiter;
 
-	if (!decide(x, HD__TERMINATED))
+	if (!hd__decide(x, HD__TERMINATED))
 		return;
 	withdraw(x);
-	wake(w, p);
+	hd__wake_owner(w, p);
 }

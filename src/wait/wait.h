@@ -7,7 +7,7 @@
 #define WAIT_WAIT_H
 
 #include "os/lock.h"
-#include "sched/sched.h"
+#include "sched/switch.h"
 
 /* How a wait ended. Whoever moves it away from WAITING, by compare-and-swap, has decided the wait; all others leave it. */
 enum hd__outcome {
@@ -21,12 +21,12 @@ enum hd__outcome {
 /* On the waiter's stack while it waits. */
 struct hd_waiter {
 	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
-	struct hd_waitq *queue;	       /* NULL: it waits for time alone */
 	struct hd_process *process;    /* NULL: a plain thread */
 	uint32_t outcome;	       /* enum hd__outcome; acq_rel: publishes what was granted */
+	uint8_t why;		       /* enum hd_wait */
+	bool linked;		       /* in the queue; under its lock */
+	struct hd_waitq *queue;	       /* NULL: it waits for time alone */
 	uint32_t unparked;	       /* plain thread: the word it sleeps on; release, acquire */
-	enum hd_wait why;
-	bool linked; /* in the queue; under its lock */
 };
 
 static inline void hd__waitq_lock(struct hd_waitq *q)
@@ -39,15 +39,72 @@ static inline void hd__waitq_unlock(struct hd_waitq *q)
 	hd__unlock(&q->lock);
 }
 
+/* Decides a wait, if nothing has. */
+static inline bool hd__decide(struct hd_waiter *x, enum hd__outcome outcome)
+{
+	uint32_t waiting = HD__WAITING;
+	return cas_acq_rel(&x->outcome, &waiting, outcome); /* pairs with the acquire of whoever reads it after the wait */
+}
+
+/* The same for a waiter in a queue that the caller has locked. When it is at home here no atomic operation is needed: its
+ * timeout and its end are decided on this worker too, and other granters are kept off by the lock. `w` is the caller's
+ * worker, NULL on a plain thread. */
+static inline bool hd__decide_locked(struct hd_worker *w, struct hd_waiter *x, enum hd__outcome outcome)
+{
+	if (unlikely(x->process == NULL || x->process->home != w))
+		return hd__decide(x, outcome);
+	if (unlikely(ld_rlx(&x->outcome) != HD__WAITING))
+		return false;
+	st_rlx(&x->outcome, outcome);
+	return true;
+}
+
 /* Under the lock: takes the first waiter that nothing else has decided, and decides it. NULL when there is none. It stays
  * where it is until hd__unpark, which must follow once the lock is released. */
-struct hd_waiter *hd__waitq_claim(struct hd_waitq *q, enum hd__outcome outcome);
+static inline struct hd_waiter *hd__waitq_claim(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome)
+{
+	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
+	for (;;) {
+		struct hd_waiter *x = q->head;
+		if (x == NULL)
+			return NULL;
+		q->head = x->next;
+		if (x->next == NULL)
+			q->tail = NULL;
+		else
+			x->next->prev = NULL;
+		x->linked = false;
+		if (likely(hd__decide_locked(w, x, outcome)))
+			return x;
+	}
+}
 
 /* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
-struct hd_waiter *hd__waitq_claim_all(struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
+struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
+
+/* The wait is over, and decided: makes the process ready. On its home worker. */
+static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
+{
+	HD_ASSERT(p->state == HD_WAITING, "a process that does not wait was woken");
+	if (unlikely(p->timer != 0)) {
+		p->timer = 0;
+		hd__timers_forget(&w->timers);
+	}
+	hd__make_ready(w, p);
+}
 
 /* Ends the wait of a claimed waiter. Nothing of its queue is touched. `w` is the caller's worker, NULL on a plain thread. */
-void hd__unpark(struct hd_worker *w, struct hd_waiter *waiter);
+void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
+
+static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
+{
+	HD_ASSERT(ld_rlx(&x->outcome) != HD__WAITING, "a waiter was unparked that nobody had claimed");
+	if (likely(x->process != NULL && x->process->home == w))
+		hd__wake_owner(w, x->process);
+	else
+		hd__unpark_elsewhere(w, x);
+}
+
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
