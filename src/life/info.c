@@ -105,7 +105,8 @@ int hd_waiting_at(int priority, hd_pid *pids, size_t n)
 		return -EPERM;
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		return -EINVAL;
-	struct hd_process *p = w->runq.levels[priority - HD__PRIORITY_MIN].head;
+	hd__runq_spill(&w->runq);
+	struct hd_process *p = hd__runq_level(&w->runq, priority)->head;
 	for (; p != NULL; p = p->next)
 		if (count++ < n)
 			pids[count - 1] = hd__pid(&w->sched->table, p);

@@ -1,6 +1,7 @@
 /* sched/runq.h - the ready processes of one worker: a list for each priority, and a bit for each list that is not empty.
  *
- * The highest occupied level is kept besides: a safe point and a yield compare with it, and it changes far less often. */
+ * The highest occupied level is kept besides: a safe point and a yield compare with it, and it changes far less often. A
+ * process that is alone in the queue is in no list: most wakes find the queue empty, and most waits leave it so. */
 #ifndef SCHED_RUNQ_H
 #define SCHED_RUNQ_H
 
@@ -11,7 +12,8 @@ struct hd__level {
 };
 
 struct hd__runq {
-	int highest; /* the highest priority that is ready; 0: none */
+	int highest;		 /* the highest priority that is ready; 0: none */
+	struct hd_process *only; /* the one process that is ready; NULL: none is, or they are in the lists */
 	uint64_t occupied[2];
 	struct hd__level levels[HD__LEVELS];
 };
@@ -46,7 +48,7 @@ static inline void hd__runq_vacate(struct hd__runq *q, int priority)
 		q->highest = 0;
 }
 
-static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
+static inline void hd__runq_list_tail(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd__level *level = hd__runq_level(q, p->priority);
 
@@ -61,10 +63,33 @@ static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
 	level->tail = p;
 }
 
+/* Puts the one that is alone into its list: it has company now, or somebody wants to walk the lists. */
+static inline void hd__runq_spill(struct hd__runq *q)
+{
+	struct hd_process *only = q->only;
+
+	if (only != NULL) {
+		q->only = NULL;
+		hd__runq_list_tail(q, only);
+	}
+}
+
+static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
+{
+	if (q->highest == 0) {
+		q->only = p;
+		q->highest = p->priority;
+		return;
+	}
+	hd__runq_spill(q);
+	hd__runq_list_tail(q, p);
+}
+
 static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd__level *level = hd__runq_level(q, p->priority);
 
+	hd__runq_spill(q);
 	p->prev = NULL;
 	p->next = level->head;
 	if (p->next == NULL) {
@@ -80,6 +105,11 @@ static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd__level *level = hd__runq_level(q, p->priority);
 
+	if (p == q->only) {
+		q->only = NULL;
+		q->highest = 0;
+		return;
+	}
 	if (p->prev == NULL)
 		level->head = p->next;
 	else
@@ -95,10 +125,17 @@ static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 /* The first of the highest level; NULL when nothing is ready. */
 static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 {
-	if (unlikely(q->highest == 0))
+	struct hd_process *p = q->only;
+
+	if (p != NULL) {
+		q->only = NULL;
+		q->highest = 0;
+		return p;
+	}
+	if (q->highest == 0)
 		return NULL;
 	struct hd__level *level = hd__runq_level(q, q->highest);
-	struct hd_process *p = level->head;
+	p = level->head;
 	level->head = p->next;
 	if (p->next == NULL) {
 		level->tail = NULL;
@@ -109,12 +146,22 @@ static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 	return p;
 }
 
-/* p, whose level is the highest and has others in it, goes to its tail; returns the level's first. */
+/* p goes to the tail of its level; the first of the highest level, which is not below p's, is taken. */
 static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_process *p)
 {
-	struct hd__level *level = hd__runq_level(q, p->priority);
-	struct hd_process *first = level->head;
+	struct hd_process *first = q->only;
 
+	if (first != NULL) {
+		q->only = p;
+		q->highest = p->priority;
+		return first;
+	}
+	if (unlikely(q->highest != p->priority)) {
+		hd__runq_list_tail(q, p);
+		return hd__runq_take(q);
+	}
+	struct hd__level *level = hd__runq_level(q, p->priority);
+	first = level->head;
 	p->next = NULL;
 	p->prev = level->tail;
 	level->tail->next = p; /* if that is `first`, p is now its successor */

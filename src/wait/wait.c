@@ -198,11 +198,6 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 	return result_of(outcome);
 }
 
-int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
-{
-	return hd__park_for(w, q, until, why, NULL);
-}
-
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 {
 	struct hd_waiter *x = p->waiter;

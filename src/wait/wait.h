@@ -96,7 +96,7 @@ static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
 /* Ends the wait of a claimed waiter. Nothing of its queue is touched. `w` is the caller's worker, NULL on a plain thread. */
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
 
-static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
+__attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
 {
 	HD_ASSERT(ld_rlx(&x->outcome) != HD__WAITING, "a waiter was unparked that nobody had claimed");
 	if (likely(x->process != NULL && x->process->home == w))
@@ -110,10 +110,12 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
  * the caller's worker, NULL on a plain thread. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when
  * the caller must end. */
-int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
-
-/* The same, and `next`, which hd__can_hand_off found fit (NULL: nobody), runs in the caller's place. */
 int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why, struct hd_process *next);
+
+static inline int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
+{
+	return hd__park_for(w, q, until, why, NULL);
+}
 
 /* The deadline of p's wait has come (a hook of sched/). */
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p);
