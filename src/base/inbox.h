@@ -10,19 +10,18 @@
 
 #include "base/atomic.h"
 
-/* Written by any thread with release, taken by the owner with acquire: publishes the note and what it is about. */
+/* Written by any thread, taken by the owner, both seq_cst: publishes the note and what it is about, and is ordered with the
+ * worker's attention word (hd__post). */
 struct hd__inbox {
 	struct hd_note *last; /* the newest; each points to the one before it */
 };
 
-/* Returns whether the inbox was empty: then, and only then, the worker must be told. */
-static inline bool hd__inbox_push(struct hd__inbox *inbox, struct hd_note *note)
+static inline void hd__inbox_push(struct hd__inbox *inbox, struct hd_note *note)
 {
 	struct hd_note *last = ld_rlx(&inbox->last);
 	do
 		note->next = last;
-	while (!__atomic_compare_exchange_n(&inbox->last, &last, note, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	return last == NULL;
+	while (!cas_seq(&inbox->last, &last, note));
 }
 
 static inline bool hd__inbox_is_empty(const struct hd__inbox *inbox)
@@ -33,7 +32,7 @@ static inline bool hd__inbox_is_empty(const struct hd__inbox *inbox)
 /* All notes, oldest first. */
 static inline struct hd_note *hd__inbox_take_owner(struct hd__inbox *inbox)
 {
-	struct hd_note *newest = xchg_acq(&inbox->last, NULL); /* pairs with push's release */
+	struct hd_note *newest = xchg_seq(&inbox->last, NULL); /* pairs with push */
 	struct hd_note *oldest = NULL;
 
 	while (newest != NULL) {

@@ -7,9 +7,11 @@
  *             note has been taken in.
  * Callers:    the process itself; for one that never ran, its home worker. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/assert.h"
 #include "life/life.h"
+#include "os/thread.h"
 #include "sched/switch.h"
 
 /* Dead if no nudge is on its way. */
@@ -64,8 +66,10 @@ void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
 	struct hd__stacks *stacks = &w->stacks[me->stack_class];
 	struct hd__fiber fiber = me->fiber;
 
-	while (unlikely(!announce_end(w, me, how)))
-		hd__attend(w); /* the request may be to suspend it: then it ends when it is resumed */
+	while (unlikely(!announce_end(w, me, how))) {
+		hd__os_thread_yield(); /* to whoever is about to post it */
+		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
+	}
 	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
 	hd__stacks_drop_owner(stacks, stack);
 	hd__stacks_unpromise_owner(stacks);
@@ -81,7 +85,10 @@ void hd__begin(void *process)
 	hd__arrive(w);
 	*w->errno_location = 0;
 	void *result = me->entry(me->value);
-	hd__end(hd__self(), me, (struct hd_end){.kind = HD_END_RETURNED, .result = result});
+	w = hd__self();
+	if (unlikely(w == NULL))
+		exit(0); /* a forked child came back: as with threads, its last one has ended */
+	hd__end(w, me, (struct hd_end){.kind = HD_END_RETURNED, .result = result});
 }
 
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_end how)
@@ -106,7 +113,6 @@ void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
 	if (hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_FAILED, .err = -ENOMEM}))
 		return;
 	hd__runq_push_head(&w->runq, p); /* a request to it comes first; then it is tried again */
-	hd__take_news(w);
 }
 
 void hd__doomed(struct hd_worker *w, struct hd_process *me)

@@ -1,10 +1,10 @@
 /* life/info.c - what processes are doing.
  *
- * Owns:      struct hd_process_info. Everything is read as it is, without stopping anybody; the generation is read before and
- *            after, so a description is never of two processes.
+ * Owns:      struct hd_process_info. Everything is read as it is, without stopping anybody. The generation is read before
+ *            and after, and what is read between with acquire (spawn stores it with release), so that a description is
+ *            never of two processes.
  * Callers:   any thread; the deadlock report. */
 #include <errno.h>
-#include <string.h>
 
 #include "life/life.h"
 
@@ -30,8 +30,9 @@ static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_
 void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info)
 {
 	uint64_t control = ld_acq(&p->control);
-	unsigned state = ld_rlx(&p->state);
-	char *stack = ld_rlx(&p->stack);
+	unsigned state = ld_acq(&p->state);
+	unsigned class = ld_acq(&p->stack_class);
+	char *stack = ld_acq(&p->stack);
 
 	if (control & HD__DEAD)
 		state = HD_ENDED;
@@ -41,20 +42,20 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 	    .pid = hd__pid(&sched->table, p),
 	    .state = state,
 	    .suspended = control & HD__SUSPEND,
-	    .daemon = p->daemon,
-	    .detached = ld_rlx(&p->bond) == HD__DETACHED,
+	    .daemon = ld_acq(&p->daemon),
+	    .detached = ld_acq(&p->bond) == HD__DETACHED,
 	    .priority = HD__CONTROL_PRIORITY(control),
 	    .policy = HD__CONTROL_POLICY(control),
-	    .why = state == HD_WAITING ? ld_rlx(&p->why) : HD_WAIT_NONE,
+	    .why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
 	    .holder = holder_of(sched, w, p),
-	    .since = ld_rlx(&p->since),
-	    .cpu_time = ld_rlx(&p->cpu_time),
-	    .switches = ld_rlx(&p->switches),
+	    .since = ld_acq(&p->since),
+	    .cpu_time = ld_acq(&p->cpu_time),
+	    .switches = ld_acq(&p->switches),
 	};
-	memcpy(info->name, p->name, HD_NAME_SIZE);
-	info->name[HD_NAME_SIZE - 1] = 0;
+	for (int i = 0; i < HD_NAME_SIZE - 1 && (info->name[i] = ld_acq(&p->name[i])) != 0; i++)
+		;
 	if (stack != NULL) {
-		info->stack_size = hd__stack_size(p->stack_class);
+		info->stack_size = hd__stack_size(class);
 		info->stack_used = (size_t)(stack + info->stack_size - hd__os_lowest_resident(stack, info->stack_size));
 	}
 }

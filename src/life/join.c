@@ -46,7 +46,7 @@ static int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_tim
 		hd__waitq_unlock(&p->news);
 		return err;
 	}
-	p->bond = HD__JOINED;
+	st_rlx(&p->bond, HD__JOINED);
 	if (ld_rlx(&p->control) & HD__DEAD) {
 		hd__waitq_unlock(&p->news);
 		collect(caller, p, end);
@@ -59,7 +59,7 @@ static int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_tim
 		return 0;
 	}
 	hd__waitq_lock(&p->news);
-	p->bond = HD__JOINABLE;
+	st_rlx(&p->bond, HD__JOINABLE);
 	hd__waitq_unlock(&p->news);
 	return err;
 }
@@ -99,7 +99,7 @@ int hd_detach(hd_pid pid)
 		err = p->bond == HD__DETACHED ? -EINVAL : -EBUSY;
 		hd__waitq_unlock(&p->news);
 	} else {
-		p->bond = HD__DETACHED;
+		st_rlx(&p->bond, HD__DETACHED);
 		bool dead = ld_rlx(&p->control) & HD__DEAD;
 		hd__waitq_unlock(&p->news);
 		if (dead)

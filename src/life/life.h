@@ -33,9 +33,6 @@ void hd__doomed(struct hd_worker *w, struct hd_process *me);
 /* Ends a process that has never run, or that never will again, and is in no run queue. False when a request to it is on its way: take the news, look again. */
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_end how);
 
-/* Does what p's control word says; on its home worker, at a safe point. */
-void hd__obey(struct hd_worker *w, struct hd_process *p);
-
 void hd__locals_destroy(struct hd_process *me);
 
 void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info);

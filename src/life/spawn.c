@@ -75,29 +75,28 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 		return -EAGAIN;
 	}
 
+	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
+	 * is not the old process's any more. */
 	p->home = home;
-	p->state = 0;
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
-	p->why = HD_WAIT_NONE;
 	p->waiter = NULL;
 	p->timer = 0;
-	p->cpu_time = 0;
-	p->switches = 0;
+	st_rel(&p->cpu_time, 0);
+	st_rel(&p->switches, 0);
 	p->quantum_left = 0;
 	p->saved_errno = 0;
-	p->stack = NULL;
 	p->locals = NULL;
 	p->entry = entry;
 	p->value = arg;
-	p->bond = how->detached ? HD__DETACHED : HD__JOINABLE;
-	p->stack_class = (uint8_t)class;
-	p->daemon = how->daemon;
-	p->ending = 0;
-	p->name[0] = 0;
-	if (how->name != NULL)
-		strcpy(p->name, how->name); /* its length was checked */
+	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
+	st_rel(&p->stack_class, (uint8_t)class);
+	st_rel(&p->daemon, how->daemon);
+	p->ending = false;
+	st_rel(&p->name[0], 0);
+	for (int i = 0; unlikely(how->name != NULL) && (i == 0 || how->name[i - 1] != 0); i++)
+		st_rel(&p->name[i], how->name[i]); /* its length was checked */
 	uint64_t generation = HD__GENERATION(p->control);
 	/* published: from here on requests by id find it */
 	st_rel(&p->control, HD__CONTROL(generation, policy, priority, how->suspended ? HD__SUSPEND : 0));

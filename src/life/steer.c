@@ -3,7 +3,8 @@
  * Owns:       the control word after spawn, and the nudge that carries a change of it to the home worker.
  * Invariant:  a request is one compare-and-swap that also checks the generation, so its answer is exact; the home worker does
  *             what the word says, the last word only. HD__NUDGED is set exactly while the nudge is on its way or being
- *             obeyed, and is cleared under news.lock: whoever waits there for its effect sees it or is woken.
+ *             obeyed; only the nudge clears it (or it could be posted twice), under news.lock: whoever waits there for its
+ *             effect sees it or is woken.
  * Callers:    any thread. */
 #include <errno.h>
 
@@ -41,29 +42,30 @@ static void obey_suspend(struct hd_worker *w, struct hd_process *p, bool suspend
 	}
 }
 
-void hd__obey(struct hd_worker *w, struct hd_process *p)
+/* Does what p's control word said a moment ago; on its home worker, at a safe point. */
+static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
-	uint64_t control = ld_acq(&p->control); /* pairs with change's release */
-	struct hd_waiter *chain = NULL;
-
-	do {
-		obey_priority(w, p, HD__CONTROL_PRIORITY(control));
-		hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
-		obey_suspend(w, p, control & HD__SUSPEND);
-		hd__waitq_lock(&p->news);
-		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED)) {
-			chain = p->news.head == NULL ? NULL : hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
-			hd__waitq_unlock(&p->news);
-			break;
-		}
-		hd__waitq_unlock(&p->news);
-	} while (true);
-	hd__unpark_all(w, chain);
+	obey_priority(w, p, HD__CONTROL_PRIORITY(control));
+	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
+	obey_suspend(w, p, hd__should_stop(control));
 }
 
 static void apply_nudge(void *worker, struct hd_note *note)
 {
-	hd__obey(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge)));
+	struct hd_worker *w = worker;
+	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
+	uint64_t control = ld_acq(&p->control); /* pairs with change's release */
+
+	for (;;) {
+		obey(w, p, control);
+		hd__waitq_lock(&p->news);
+		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED))
+			break;
+		hd__waitq_unlock(&p->news); /* it says something else now */
+	}
+	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
+	hd__waitq_unlock(&p->news);
+	hd__unpark_all(w, waiting);
 }
 
 /* Clears and sets bits of the control word of the live process `pid`, and sees to it that they are obeyed: now, if it is at
@@ -87,7 +89,7 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 			changed |= HD__NUDGED;
 	} while (!cas_acq_rel(&p->control, &control, changed));
 	if (local) {
-		hd__obey(caller.w, p);
+		obey(caller.w, p, changed); /* if it has changed again, a nudge is on its way */
 	} else if (!(control & HD__NUDGED)) {
 		p->nudge.apply = apply_nudge;
 		hd__post(p->home, &p->nudge);

@@ -105,6 +105,12 @@ struct hd_process {
 _Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache lines");
 #endif
 
+/* A process that should end is not stopped any more. */
+static inline bool hd__should_stop(uint64_t control)
+{
+	return (control & (HD__SUSPEND | HD__DOOMED)) == HD__SUSPEND;
+}
+
 static inline bool hd__alive(uint64_t control, hd_pid pid)
 {
 	return (control ^ (uint64_t)pid) >> HD__SLOT_BITS == 0 && !(control & HD__DEAD);

@@ -92,7 +92,7 @@ static int guard_locked(struct hd__stacks *s, uint32_t n)
 	if (err == 0) {
 		for (uint32_t i = 0; i < n; i++)
 			hd__fiber_new_stack(slot_base(s, s->guarded + i) + HD__PAGE_SIZE, hd__stack_size(s->size_class));
-		s->guarded += n;
+		st_rel(&s->guarded, s->guarded + n);
 		st_rlx(&s->ready, s->how == HD__GUARD_PROTECT ? s->guarded : s->capacity);
 	}
 	return err;
@@ -128,18 +128,20 @@ char *hd__stacks_take_owner(struct hd__stacks *s)
 	uint32_t slot;
 
 	if (likely(s->nfree > 0)) {
-		slot = s->free[--s->nfree];
+		bump(&s->nfree, -1);
+		slot = s->free[s->nfree];
 		if (s->cold > s->nfree)
-			s->cold = s->nfree;
+			st_rlx(&s->cold, s->nfree);
 	} else {
-		if (unlikely(s->made == s->guarded)) {
+		if (unlikely(s->made == ld_acq(&s->guarded))) { /* pairs with guard_locked's release */
 			hd__lock(&s->lock);
 			int err = guard_locked(s, GUARD_BATCH);
 			hd__unlock(&s->lock);
 			if (err != 0)
 				return NULL;
 		}
-		slot = s->made++;
+		slot = s->made;
+		bump(&s->made, 1);
 	}
 	return slot_base(s, slot) + HD__PAGE_SIZE;
 }
@@ -147,7 +149,8 @@ char *hd__stacks_take_owner(struct hd__stacks *s)
 void hd__stacks_drop_owner(struct hd__stacks *s, char *stack)
 {
 	HD_ASSERT(s->nfree < s->made, "a stack was freed twice");
-	s->free[s->nfree++] = (uint32_t)((size_t)(stack - s->base) >> s->size_class);
+	s->free[s->nfree] = (uint32_t)((size_t)(stack - s->base) >> s->size_class);
+	bump(&s->nfree, 1);
 }
 
 bool hd__stacks_cool_owner(struct hd__stacks *s, uint32_t keep)
@@ -158,7 +161,8 @@ bool hd__stacks_cool_owner(struct hd__stacks *s, uint32_t keep)
 	while (budget > 0 && s->nfree - s->cold > keep) {
 		size_t n = 0;
 		while (n < 64 && budget > 0 && s->nfree - s->cold > keep) {
-			char *stack = slot_base(s, s->free[s->cold++]) + HD__PAGE_SIZE;
+			char *stack = slot_base(s, s->free[s->cold]) + HD__PAGE_SIZE;
+			bump(&s->cold, 1);
 			pieces[n++] = (struct hd__piece){stack, hd__stack_size(s->size_class)};
 			budget--;
 		}

@@ -17,11 +17,11 @@ struct hd__stacks {
 	char *base; /* of the region; NULL before the first promise */
 	size_t reserved;
 	uint32_t capacity; /* slots in the region */
-	uint32_t guarded;  /* slots that have their guard */
+	uint32_t guarded;  /* slots that have their guard; stored under the lock with release, for take_owner */
 	uint32_t ready;	   /* slots that can be promised at once: all, unless guards are scarce; then those that have one */
 	int64_t sent;	   /* promises that plain threads made */
 
-	/* the worker's, without a lock */
+	/* the worker's, without a lock; others may look, so these are stored with st_rlx */
 	int64_t promised; /* promises made here, less those that ended here; with `sent`, all that hold */
 	uint32_t made;	  /* slots ever used */
 	uint32_t *free;	  /* slots to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */

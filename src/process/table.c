@@ -48,6 +48,7 @@ struct hd_process *hd__table_take(struct hd__table *t, struct hd__blocks *own)
 
 	if (own != NULL && (p = own->free) != NULL) {
 		own->free = p->next;
+		own->count--;
 		bump(&own->taken, 1);
 		return p;
 	}
@@ -61,9 +62,28 @@ struct hd_process *hd__table_take(struct hd__table *t, struct hd__blocks *own)
 			break;
 		spare->next = own->free;
 		own->free = spare;
+		own->count++;
 	}
 	hd__unlock(&t->lock);
 	return p;
+}
+
+/* A batch of a worker's free blocks, the hottest kept. */
+static void give_back(struct hd__table *t, struct hd__blocks *own)
+{
+	struct hd_process *last_kept = own->free, *first, *last;
+
+	for (int i = 1; i < BATCH; i++)
+		last_kept = last_kept->next;
+	first = last = last_kept->next;
+	while (last->next != NULL)
+		last = last->next;
+	last_kept->next = NULL;
+	own->count = BATCH;
+	hd__lock(&t->lock);
+	last->next = t->free;
+	t->free = first;
+	hd__unlock(&t->lock);
 }
 
 void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p)
@@ -72,7 +92,7 @@ void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_proce
 	uint64_t generation = HD__GENERATION(control);
 
 	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
-	p->state = 0;
+	st_rlx(&p->state, 0);
 	if (own != NULL)
 		bump(&own->taken, -1);
 	if (generation == HD__GENERATION_MAX)
@@ -82,6 +102,8 @@ void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_proce
 	if (own != NULL) {
 		p->next = own->free;
 		own->free = p;
+		if (unlikely(++own->count > 2 * BATCH))
+			give_back(t, own);
 		return;
 	}
 	hd__lock(&t->lock);

@@ -16,7 +16,8 @@ struct hd__table {
 /* A worker's own free blocks, for which it needs no lock. */
 struct hd__blocks {
 	struct hd_process *free;
-	int64_t taken; /* less dropped, by this worker */
+	unsigned count; /* of free ones; what is too much goes back to the table, for others */
+	int64_t taken;	/* less dropped, by this worker */
 };
 
 /* Returns 0 or -ENOMEM. */

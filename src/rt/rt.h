@@ -16,8 +16,11 @@ void hd__stop(struct hd_worker *w, int code);
 /* Nothing is ready, or nobody counts (a hook of sched/). */
 hd_time hd__idle(struct hd_worker *w);
 
-/* What the stop left behind, when its time is over. */
-void hd__abandon(struct hd_worker *w);
+/* A plain thread called hd_shutdown (a hook of sched/). */
+void hd__stop_asked(struct hd_worker *w);
+
+/* The worker has run for the last time: ends what the stop left, and waits for plain threads to leave. */
+void hd__stop_finish(struct hd_worker *w);
 
 /* Prints who waits for what. */
 void hd__report_stuck(struct hd_worker *w, const char *headline);

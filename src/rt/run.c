@@ -11,6 +11,19 @@
 
 static bool busy; /* a runtime runs, or is being built or taken down; any thread, exchange */
 
+/* After fork the child has only the caller, as a plain thread without a runtime (the parent's memory stays, unused). */
+static void in_child(void)
+{
+	hd__forget_self();
+	hd__gate_forget();
+	st_rlx(&busy, false);
+}
+
+__attribute__((constructor)) static void prepare_for_fork(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
 /* Everything that needs no thread. Returns 0 or -errno; hd__sched_fini undoes what was done. */
 static int build(struct hd__sched *sched, const struct hd_config *config, const struct hd__doors *doors)
 {
@@ -26,6 +39,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	    .expired = hd__wait_expired,
 	    .doomed = hd__doomed,
 	    .idle = hd__idle,
+	    .stop_asked = hd__stop_asked,
 	};
 	sched->stop_code = HD__NO_CODE;
 	int err = hd__config_resolve(&sched->config, config);
@@ -60,11 +74,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 		if (pid < 0)
 			sched->stop_code = (int)pid;
 		hd__worker_run(w);
-		if (w->over) {
-			hd__abandon(w);
-			while (!hd__gate_close())
-				hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
-		}
+		hd__stop_finish(w);
 		hd__watcher_stop(sched);
 		err = sched->stop_code;
 	}

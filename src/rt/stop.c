@@ -4,15 +4,16 @@
  *   hd_shutdown(code) -------------------------+--> hd__stop: everybody left is doomed
  *   deadlock ----------------------------------+        |
  *                                                       v
- *              nobody is left <---------- waits end, locals are destroyed, or one second passes: hd__abandon
+ *              nobody is left <---------- waits end, locals are destroyed, or one second passes
  *                    |
  *                    v
- *              the gate is shut: no plain thread is inside any more; hd_run takes everything down
+ *              hd__stop_finish: whoever is left is abandoned, and the gate is shut: no plain thread is inside any more
  *
  * Owns:      the end of the runtime: its code, its deadline, the verdict of deadlock.
  * Callers:   the worker; hd_shutdown and hd_hold_open from any thread. */
 #include <errno.h>
 
+#include "os/memory.h"
 #include "os/thread.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
@@ -21,6 +22,13 @@
 #define GRACE HD_SEC(1)
 #define STUCK_LONG HD_SEC(1)
 #define OUR_THREADS 2 /* the worker's and the watcher's */
+
+/* Takes in what has come, and lets whoever it came from go on. */
+static void wait_for_news(struct hd_worker *w)
+{
+	hd__os_thread_yield();
+	hd__take_news(w);
+}
 
 /* The runtime ends for p too: it goes on only to end. */
 static void doom(struct hd_worker *w, struct hd_process *p)
@@ -40,7 +48,7 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 		}
 		if (hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_KILLED}))
 			return;
-		hd__take_news(w);
+		wait_for_news(w);
 	}
 	while (!cas_acq_rel(&p->control, &control, (control | HD__DOOMED) & ~(uint64_t)HD__SUSPEND))
 		;
@@ -73,10 +81,18 @@ void hd__stop(struct hd_worker *w, int code)
 	doom_all(w);
 }
 
+/* Only remembers it: what is behind this note in its batch must be taken in before anybody is ended. */
 static void apply_stop(void *worker, struct hd_note *note)
 {
+	struct hd_worker *w = worker;
+
 	(void)note;
-	hd__stop(worker, 0);
+	w->stop_asked = true;
+}
+
+void hd__stop_asked(struct hd_worker *w)
+{
+	hd__stop(w, 0);
 }
 
 int hd_shutdown(int code)
@@ -119,24 +135,39 @@ int hd_hold_open(int delta)
 	return now;
 }
 
-void hd__abandon(struct hd_worker *w)
+/* Ends p where it stands: the runtime is over. */
+static void abandon(struct hd_worker *w, struct hd_process *p)
+{
+	/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way through
+	 * the inbox, and is waited for. */
+	if (p->state == HD_WAITING)
+		hd__wait_terminate(w, p);
+	while (p->state == HD_WAITING)
+		wait_for_news(w);
+	hd__os_free(p->locals);
+	p->locals = NULL;
+	while (!hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_KILLED}))
+		wait_for_news(w);
+}
+
+void hd__stop_finish(struct hd_worker *w)
 {
 	struct hd__table *table = &w->sched->table;
 
-	for (uint32_t slot = 0; slot < table->made; slot++) {
-		struct hd_process *p = &table->blocks[slot];
-		if (p->control & HD__DEAD || p->state == 0)
-			continue;
-		/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way
-		 * through the inbox, and is waited for. */
-		if (p->state == HD_WAITING)
-			hd__wait_terminate(w, p);
-		while (p->state == HD_WAITING) {
-			hd__os_thread_yield();
-			hd__take_news(w);
+	w->over = true;
+	for (;;) {
+		hd__take_news(w);
+		for (uint32_t slot = 0; w->alive > 0 && slot < ld_acq(&table->made); slot++) {
+			struct hd_process *p = &table->blocks[slot];
+			if (!(ld_acq(&p->control) & HD__DEAD) && p->state != 0)
+				abandon(w, p);
 		}
-		while (!hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_KILLED}))
-			hd__take_news(w);
+		if (hd__gate_close()) {
+			if (hd__inbox_is_empty(&w->inbox))
+				return;
+			hd__gate_open(w->sched); /* somebody sent something in the last moment */
+		}
+		hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
 	}
 }
 
@@ -184,12 +215,5 @@ hd_time hd__idle(struct hd_worker *w)
 	}
 	if (sched->doomed_spawned != w->stats.spawned)
 		doom_all(w); /* whom plain threads have sent since */
-	if (w->alive > 0)
-		return w->stop_at;
-	if (hd__gate_close()) {
-		if (hd__inbox_is_empty(&w->inbox))
-			return 0;
-		hd__gate_open(sched); /* somebody sent one in the last moment */
-	}
-	return hd__clock(sched) + HD_US(100); /* somebody is inside, on the way out */
+	return w->alive > 0 ? w->stop_at : 0;
 }

@@ -38,3 +38,8 @@ bool hd__gate_close(void)
 	uint32_t empty = OPEN;
 	return cas_acq_rel(&gate, &empty, 0);
 }
+
+void hd__gate_forget(void)
+{
+	st_rlx(&gate, 0);
+}

@@ -12,6 +12,9 @@ void hd__gate_leave(void);
 
 void hd__gate_open(struct hd__sched *sched);
 
+/* In a forked child: nobody is inside, and there is nothing to get at. */
+void hd__gate_forget(void);
+
 /* Shuts the gate; false when somebody is inside, and then nothing has changed. */
 bool hd__gate_close(void);
 

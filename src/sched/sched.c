@@ -91,8 +91,9 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 	if (w->chores & HD__END_QUANTUM)
 		end_quantum(w);
 	if (next->chores & HD__START && !start(w, next)) {
-		w->sched->hooks.cannot_start(w, next);
-		return hd__choose(w);
+		/* Ending it takes locks, and the process that is leaving may hold one: that is done on the worker's stack. */
+		w->cannot_start = next;
+		return NULL;
 	}
 	if (next->chores & HD__BEGIN_QUANTUM)
 		begin_quantum(w, next);
@@ -142,6 +143,7 @@ void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me)
 	struct hd_process *next = unlikely(w->over || w->counted == 0) ? NULL : hd__choose(w);
 
 	w->handoffs = 0;
+	w->dispatched = ld_rlx(&w->sched->now);
 	if (likely(next != NULL)) {
 		hd__give(w, next);
 		hd__fiber_leave(me, &next->fiber, 1);
@@ -205,8 +207,19 @@ static void look_at_clock(struct hd_worker *w)
 	hd__set_alarm(w);
 }
 
+void hd__look_up(struct hd_worker *w)
+{
+	hd__watcher_need(&w->sched->watcher, HD_FOREVER - 1);
+	if (w->timers.count > 0)
+		w->resched |= HD__CLOCK_DUE;
+}
+
 void hd__take_news(struct hd_worker *w)
 {
+	if (unlikely(w->resched & HD__CLOCK_DUE)) {
+		w->resched &= ~(uint32_t)HD__CLOCK_DUE;
+		look_at_clock(w);
+	}
 	if (ld_rlx(&w->attention) == 0)
 		return;
 	uint32_t bits = xchg_seq(&w->attention, 0); /* pairs with hd__raise: what was raised for is visible */
@@ -217,6 +230,10 @@ void hd__take_news(struct hd_worker *w)
 			bump(&w->stats.remote_wakes, 1);
 			note->apply(w, note);
 			note = next;
+		}
+		if (unlikely(w->stop_asked)) {
+			w->stop_asked = false;
+			w->sched->hooks.stop_asked(w);
 		}
 	}
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* who slept, slept for a while */
@@ -229,7 +246,7 @@ void hd__attend(struct hd_worker *w)
 
 	hd__take_news(w);
 	if (unlikely(w->over))
-		hd__leave_for_good(w, &me->fiber);
+		hd__leave_idle(w, me); /* and nobody comes back to it */
 	if (me->state == HD_RUNNING) { /* else the news was that it should stop */
 		uint32_t resched = w->resched;
 		bool to_tail = resched & HD__GO_TO_TAIL;
@@ -270,14 +287,12 @@ int hd_yield(void)
 	hd__move(w, me, HD_READY);
 	struct hd_process *next = hd__runq_rotate(&w->runq, me);
 	w->handoffs = 0;
-	if (unlikely(next->chores != 0)) {
+	if (unlikely(next->chores != 0))
 		next = hd__do_chores(w, next);
-		if (next == me) { /* the other could not start */
-			hd__give(w, me);
-			return 0;
-		}
-	}
-	hd__switch(w, me, next);
+	if (likely(next != NULL))
+		hd__switch(w, me, next);
+	else
+		hd__leave_idle(w, me);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ void hd__take_news(struct hd_worker *w);
  * the caller runs again. */
 void hd__leave(struct hd_worker *w, struct hd_process *me);
 
-/* The same when nothing is ready: the worker idles, on its own stack. */
+/* The same when nobody can run at once: the worker idles, on its own stack. */
 void hd__leave_idle(struct hd_worker *w, struct hd_process *me);
 
 /* The runner has ended, its stack and block are given back: goes on with the next. */
@@ -41,8 +41,13 @@ void hd__run_next(struct hd_worker *w);
 bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p);
 void hd__hand_off(struct hd_worker *w, struct hd_process *p);
 
-/* What must be done before `next` runs; returns whoever runs then: next, unless it had no stack and could not get one. */
+/* What must be done before `next` runs. Returns next; NULL when there is no memory for its stack: then the worker must idle,
+ * and sees to it. */
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next);
+
+/* Every so many switches: the worker is busy. The watcher should keep the coarse time, and if there are deadlines, the
+ * runner's next safe point looks at the clock without being told. */
+void hd__look_up(struct hd_worker *w);
 
 /* Another policy for p, whatever it is doing. */
 void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_policy policy);

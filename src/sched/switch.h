@@ -21,7 +21,7 @@ static inline void hd__arrive(struct hd_worker *w)
  * next safe point lets it. */
 static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
 {
-	if (unlikely(ld_rlx(&p->control) & HD__SUSPEND)) { /* if it is just being set, its note comes yet */
+	if (unlikely(hd__should_stop(ld_rlx(&p->control)))) { /* if it is just being set, its note comes yet */
 		hd__move(w, p, HD_SUSPENDED);
 		return;
 	}
@@ -31,7 +31,7 @@ static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
 		w->resched |= HD__BETTER_READY;
 }
 
-/* The choose-next seam. Takes the next process off the run queue, ready to be switched to; NULL when nothing is ready. */
+/* The choose-next seam. Takes the next process off the run queue, ready to be switched to; NULL when the worker must idle. */
 static inline struct hd_process *hd__choose(struct hd_worker *w)
 {
 	struct hd_process *next;
@@ -66,7 +66,7 @@ static inline void hd__give(struct hd_worker *w, struct hd_process *p)
 	w->running_priority = p->priority;
 	w->resched = 0;
 	if (unlikely(w->stats.switches % HD__WATCH_EVERY == 0))
-		hd__watcher_need(&w->sched->watcher, HD_FOREVER - 1);
+		hd__look_up(w);
 }
 
 /* From `me`, which has left the state RUNNING and put itself where it belongs, to `next`, which is not me. Returns when me

@@ -6,18 +6,20 @@
  *            the other: no alarm is slept through.
  *
  * A worker that sleeps looks after its own deadlines; the watcher sleeps for good when all do. While one is busy it wakes at
- * the earliest alarm, or every TICK to keep the coarse time. An alarm that the worker has been told of but has not yet
- * answered is looked at again after RECHECK, not at once. */
+ * the earliest alarm, or every TICK to keep the coarse time. Between two alarms it sleeps for at least its pause: short
+ * while workers need to be told, longer and longer while they look at the clock often enough by themselves (sched/switch.h:
+ * a worker that switches fast does). */
 #include "sched/watcher.h"
 
 #include "os/futex.h"
 #include "sched/worker.h"
 
 #define TICK HD_MS(10)
-#define RECHECK HD_US(50)
+#define PAUSE_MIN HD_US(50)
+#define PAUSE_MAX HD_MS(1)
 
-/* When to look again; tells the workers whose alarm is due. */
-static hd_time look_round(struct hd__sched *sched, hd_time now)
+/* When to look again, no sooner than after `pause`; tells the workers whose alarm is due. */
+static hd_time look_round(struct hd__sched *sched, hd_time now, hd_time *pause)
 {
 	struct hd_worker *w = &sched->worker;
 
@@ -27,8 +29,10 @@ static hd_time look_round(struct hd__sched *sched, hd_time now)
 	if (alarm <= now) {
 		if (!(ld_rlx(&w->attention) & HD__ALARM))
 			hd__raise(w, HD__ALARM);
-		alarm = now + RECHECK;
+		*pause = PAUSE_MIN;
 	}
+	if (alarm < now + *pause)
+		alarm = now + *pause;
 	return alarm < now + TICK ? alarm : now + TICK;
 }
 
@@ -36,17 +40,20 @@ static void *watch(void *arg)
 {
 	struct hd__sched *sched = arg;
 	struct hd__watcher *watcher = &sched->watcher;
+	hd_time pause = PAUSE_MIN;
 
 	for (;;) {
 		uint32_t kicks = ld_acq(&watcher->kicks);
 		if (ld_acq(&watcher->stop))
 			return NULL;
-		hd_time until = look_round(sched, hd__clock(sched));
+		hd_time until = look_round(sched, hd__clock(sched), &pause);
 		st_seq(&watcher->until, until);
-		if (look_round(sched, hd__clock(sched)) < until)
+		if (look_round(sched, hd__clock(sched), &pause) < until)
 			continue;
 		hd__os_futex_wait(&watcher->kicks, kicks, until);
 		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
+		if (pause < PAUSE_MAX)
+			pause *= 2; /* unless somebody turns out to be late */
 	}
 }
 

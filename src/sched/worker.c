@@ -22,6 +22,11 @@ __attribute__((noinline)) struct hd_worker *hd__self(void)
 	return self;
 }
 
+void hd__forget_self(void)
+{
+	self = NULL;
+}
+
 hd_time hd__clock(struct hd__sched *sched)
 {
 	hd_time now = sched->doors.clock->now(sched->doors.clock);
@@ -40,7 +45,10 @@ void hd__raise(struct hd_worker *w, uint32_t bit)
 
 void hd__post(struct hd_worker *w, struct hd_note *note)
 {
-	if (hd__inbox_push(&w->inbox, note))
+	hd__inbox_push(&w->inbox, note);
+	/* If the bit is up, the worker has not begun to take its notes, and will find this one. Whether the inbox was empty would
+	 * not do: whoever filled it may have lost its CPU before raising the bit. */
+	if (!(ld_seq(&w->attention) & HD__INBOX))
 		hd__raise(w, HD__INBOX);
 }
 
@@ -130,6 +138,11 @@ void hd__worker_run(struct hd_worker *w)
 	self = w;
 	hd__fiber_init(&w->fiber, NULL, 0);
 	while (!w->over) {
+		if (unlikely(w->cannot_start != NULL)) {
+			struct hd_process *p = w->cannot_start;
+			w->cannot_start = NULL;
+			w->sched->hooks.cannot_start(w, p);
+		}
 		hd__take_news(w);
 		if (w->counted == 0 || w->runq.highest == 0) {
 			hd_time until = w->sched->hooks.idle(w);

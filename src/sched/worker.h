@@ -38,7 +38,8 @@ enum {
 enum {
 	HD__BETTER_READY = 1, /* a higher priority may have become ready */
 	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
-	HD__QUANTUM_OVER = 4  /* because of that */
+	HD__QUANTUM_OVER = 4, /* because of that */
+	HD__CLOCK_DUE = 8     /* a look at the clock is due */
 };
 
 /* What the simulator replaces; handed in at start. */
@@ -54,9 +55,10 @@ struct hd__doors {
 /* What the rooms above put in, so that includes point downwards. Set by rt/. */
 struct hd__hooks {
 	void (*begin)(void *process);					 /* the first function on a process's stack */
-	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack */
+	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p);	 /* the deadline of its wait has come */
 	void (*doomed)(struct hd_worker *w, struct hd_process *me);	 /* waits though it should end; does not return */
+	void (*stop_asked)(struct hd_worker *w);			 /* see hd_worker.stop_asked */
 	/* Nothing is ready, or nobody counts: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is over. */
 	hd_time (*idle)(struct hd_worker *w);
 };
@@ -66,7 +68,7 @@ struct hd__counters {
 	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles;
 };
 
-/* How many dispatches make a worker busy enough to want the coarse time kept. */
+/* How many switches make a worker busy: see hd__look_up. */
 #define HD__WATCH_EVERY 64
 
 struct hd_worker {
@@ -92,7 +94,9 @@ struct hd_worker {
 	hd_time quantum_end; /* of `current`, when it has a quantum; else HD_FOREVER */
 	hd_time stop_at;     /* when what has not ended is abandoned; HD_FOREVER: the runtime is not ending */
 	hd_time alarm;	     /* the earliest of these and the first deadline; read by the watcher */
+	bool stop_asked;     /* by a plain thread */
 	bool over;	     /* stop_at has come: nobody runs any more */
+	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
 	struct hd__fiber fiber;
 	uint64_t counted, alive; /* processes here that are not daemons; all */
@@ -125,6 +129,9 @@ struct hd__sched {
 /* The calling thread's worker; NULL on a plain thread. The only source of worker identity. A process that may move must not
  * use the answer from before a switch. */
 struct hd_worker *hd__self(void);
+
+/* In a forked child: the calling thread is nobody's worker. */
+void hd__forget_self(void);
 
 /* Returns 0 or -ENOMEM. The calling thread will run it. */
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched);

@@ -82,13 +82,15 @@ uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 	uint64_t order = t->arrivals++ << 24 | whose;
 
 	HD_ASSERT(t->count < CAPACITY, "more deadlines than processes");
-	sift_up(t->heap, ++t->count, (struct hd__timer){when, order});
+	bump(&t->count, 1);
+	sift_up(t->heap, t->count, (struct hd__timer){when, order});
 	return order;
 }
 
 static void drop_first(struct hd__timers *t)
 {
-	struct hd__timer last = t->heap[t->count--];
+	struct hd__timer last = t->heap[t->count];
+	bump(&t->count, -1);
 	if (t->count > 0)
 		sift_down(t->heap, t->count, 1, last);
 }
@@ -113,7 +115,7 @@ static void sweep(struct hd__timers *t)
 	for (uint32_t i = 1; i <= t->count; i++)
 		if (t->is_live(t->context, t->heap[i].order))
 			t->heap[++kept] = t->heap[i];
-	t->count = kept;
+	st_rlx(&t->count, kept);
 	t->stale = 0;
 	for (uint32_t i = (kept + 2) / 4; i >= 1; i--)
 		sift_down(t->heap, kept, i, t->heap[i]);

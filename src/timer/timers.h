@@ -12,7 +12,7 @@ struct hd__timer {
 
 struct hd__timers {
 	struct hd__timer *heap; /* [1, count]: the children of i are 4i-2 .. 4i+1, so that siblings share a cache line */
-	uint32_t count;
+	uint32_t count; /* others may look: stored with st_rlx */
 	uint32_t stale; /* of these, forgotten ones */
 	uint64_t arrivals;
 	bool (*is_live)(void *context, uint64_t order);

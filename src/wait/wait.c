@@ -150,17 +150,17 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
+	if (until != HD_FOREVER && (until <= 0 || until <= hd__clock(w->sched))) {
+		if (q != NULL)
+			hd__waitq_unlock(q);
+		return -ETIMEDOUT;
+	}
 	if (unlikely(ld_rlx(&me->control) & HD__DOOMED) && !me->ending) {
 		if (q != NULL)
 			hd__waitq_unlock(q);
 		w->sched->hooks.doomed(w, me);
 	}
 	if (until != HD_FOREVER) {
-		if (until <= 0 || until <= hd__clock(w->sched)) {
-			if (q != NULL)
-				hd__waitq_unlock(q);
-			return -ETIMEDOUT;
-		}
 		me->timer = hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me));
 		if (until < w->alarm)
 			w->chores |= HD__ALARM_IS_LATE;

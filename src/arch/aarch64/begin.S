@@ -7,7 +7,7 @@ hd__arch_begin:
 	.cfi_startproc
 	.cfi_undefined	x30
 	hint	#36		/* bti j */
-	ldp	x0, x1, [sp], #16
+	ldp	x0, x1, [sp]	/* not popped: the next process's go to the same place while this one is still leaving */
 	blr	x1
 	brk	#1
 	.cfi_endproc

@@ -7,8 +7,8 @@ hd__arch_begin:
 	.cfi_startproc
 	.cfi_undefined	rip
 	endbr64
-	popq	%rdi
-	popq	%rax
+	movq	(%rsp), %rdi	/* not popped: the next process's go to the same place while this one is still leaving */
+	movq	8(%rsp), %rax
 	callq	*%rax
 	ud2
 	.cfi_endproc
