@@ -119,15 +119,14 @@ void hd__leave(struct hd_worker *w, struct hd_process *me)
 	if (next == NULL)
 		hd__leave_idle(w, me);
 	else if (next != me)
-		hd__switch(w, me, next);
+		hd__switch(w, me, next, ld_rlx(&w->sched->now));
 	else
-		hd__give(w, me); /* it was made ready again while it was leaving */
+		hd__give(w, me, ld_rlx(&w->sched->now)); /* it was made ready again while it was leaving */
 }
 
 void hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 {
-	hd__clock(w->sched); /* before idling, the books are exact */
-	hd__account(w, me);
+	hd__account(w, me, hd__clock(w->sched)); /* before idling, the books are exact */
 	me->saved_errno = *w->errno_location;
 	give_to_nobody(w);
 	hd__fiber_leave(&me->fiber, &w->fiber, 0);
@@ -143,9 +142,10 @@ void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me)
 	struct hd_process *next = unlikely(w->over || w->counted == 0) ? NULL : hd__choose(w);
 
 	w->handoffs = 0;
+	w->resched = 0;
 	w->dispatched = ld_rlx(&w->sched->now);
 	if (likely(next != NULL)) {
-		hd__give(w, next);
+		hd__give(w, next, w->dispatched);
 		hd__fiber_leave(me, &next->fiber, 1);
 		hd__arch_jump(&next->context);
 	}
@@ -161,8 +161,9 @@ void hd__run_next(struct hd_worker *w)
 	if (next == NULL)
 		return;
 	w->handoffs = 0;
+	w->resched = 0;
 	bump(&w->stats.from_idle, 1);
-	hd__give(w, next);
+	hd__give(w, next, ld_rlx(&w->sched->now));
 	hd__fiber_leave(&w->fiber, &next->fiber, 0);
 	hd__arch_switch(&w->context, &next->context);
 	hd__fiber_arrive(&w->fiber, NULL);
@@ -247,11 +248,11 @@ void hd__attend(struct hd_worker *w)
 	hd__take_news(w);
 	if (unlikely(w->over))
 		hd__leave_idle(w, me); /* and nobody comes back to it */
+	uint32_t resched = w->resched;
+	w->resched = 0;
 	if (me->state == HD_RUNNING) { /* else the news was that it should stop */
-		uint32_t resched = w->resched;
 		bool to_tail = resched & HD__GO_TO_TAIL;
 
-		w->resched = 0;
 		if (w->runq.highest > me->priority) {
 			bump(&w->stats.preemptions, 1);
 			to_tail |= w->sched->config.preempted == HD_PREEMPTED_TAIL;
@@ -284,13 +285,14 @@ int hd_yield(void)
 	}
 	if (w->runq.highest < me->priority)
 		return 0; /* nobody to yield to */
-	hd__move(w, me, HD_READY);
+	hd_time now = ld_rlx(&w->sched->now);
+	hd__move_at(w, me, HD_READY, now);
 	struct hd_process *next = hd__runq_rotate(&w->runq, me);
 	w->handoffs = 0;
 	if (unlikely(next->chores != 0))
 		next = hd__do_chores(w, next);
 	if (likely(next != NULL))
-		hd__switch(w, me, next);
+		hd__switch(w, me, next, now);
 	else
 		hd__leave_idle(w, me);
 	return 0;

@@ -10,7 +10,7 @@ static inline bool hd__may_move(unsigned from, unsigned to)
 {
 	switch (to) {
 	case HD_READY:
-		return from == 0 || from == HD_RUNNING || from == HD_WAITING || from == HD_SUSPENDED;
+		return from != HD_READY && from != HD_ENDED;
 	case HD_RUNNING:
 		return from == HD_READY;
 	case HD_WAITING:
@@ -26,14 +26,20 @@ static inline bool hd__may_move(unsigned from, unsigned to)
 
 __attribute__((cold, noinline)) void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to);
 
-/* Only p's home worker calls it. Nothing of p is read by others on the strength of its state alone. */
-static inline void hd__move(struct hd_worker *w, struct hd_process *p, unsigned to)
+/* Only p's home worker calls it. Nothing of p is read by others on the strength of its state alone. `now` is the coarse
+ * time, read once for all that happens in a switch. */
+static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsigned to, hd_time now)
 {
 	HD_ASSERT(hd__may_move(p->state, to), "a process changed state in a way that cannot be");
-	if (unlikely(w->trace != NULL))
+	if (unlikely(w->chores & HD__RECORD))
 		hd__record(w, p, to);
 	st_rlx(&p->state, (uint8_t)to);
-	st_rlx(&p->since, ld_rlx(&w->sched->now));
+	st_rlx(&p->since, now);
+}
+
+static inline void hd__move(struct hd_worker *w, struct hd_process *p, unsigned to)
+{
+	hd__move_at(w, p, to, ld_rlx(&w->sched->now));
 }
 
 #endif

@@ -46,10 +46,8 @@ static inline struct hd_process *hd__choose(struct hd_worker *w)
 }
 
 /* Charges the runner for the time since it got the worker. The coarse time moves every few milliseconds. */
-static inline void hd__account(struct hd_worker *w, struct hd_process *me)
+static inline void hd__account(struct hd_worker *w, struct hd_process *me, hd_time now)
 {
-	hd_time now = ld_rlx(&w->sched->now);
-
 	if (unlikely(now != w->dispatched)) {
 		bump(&me->cpu_time, now - w->dispatched);
 		w->dispatched = now;
@@ -57,25 +55,27 @@ static inline void hd__account(struct hd_worker *w, struct hd_process *me)
 }
 
 /* p is the runner from now on. */
-static inline void hd__give(struct hd_worker *w, struct hd_process *p)
+static inline void hd__give(struct hd_worker *w, struct hd_process *p, hd_time now)
 {
-	hd__move(w, p, HD_RUNNING);
+	uint64_t switches = w->stats.switches + 1;
+
+	hd__move_at(w, p, HD_RUNNING, now);
 	bump(&p->switches, 1);
-	bump(&w->stats.switches, 1);
+	st_rlx(&w->stats.switches, switches);
 	w->current = p;
 	w->running_priority = p->priority;
-	w->resched = 0;
-	if (unlikely(w->stats.switches % HD__WATCH_EVERY == 0))
+	if (unlikely(switches % HD__WATCH_EVERY == 0))
 		hd__look_up(w);
 }
 
-/* From `me`, which has left the state RUNNING and put itself where it belongs, to `next`, which is not me. Returns when me
- * runs again, perhaps on another worker: take nothing from before the switch but `me`. */
-__attribute__((always_inline)) static inline void hd__switch(struct hd_worker *w, struct hd_process *me, struct hd_process *next)
+/* From `me`, which has left the state RUNNING and put itself where it belongs, to `next`, which is not me. `now` is the coarse
+ * time. Returns when me runs again, perhaps on another worker: take nothing from before the switch but `me`. */
+__attribute__((always_inline)) static inline void hd__switch(struct hd_worker *w, struct hd_process *me,
+							     struct hd_process *next, hd_time now)
 {
-	hd__account(w, me);
+	hd__account(w, me, now);
 	me->saved_errno = *w->errno_location;
-	hd__give(w, next);
+	hd__give(w, next, now);
 	hd__fiber_leave(&me->fiber, &next->fiber, 0);
 	hd__arch_switch(&me->context, &next->context);
 	hd__fiber_arrive(&me->fiber, NULL);

@@ -70,7 +70,7 @@ static bool timer_is_live(void *context, uint64_t order)
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched)
 {
 	*w = (struct hd_worker){.sched = sched, .trace = sched->doors.trace, .errno_location = &errno};
-	w->chores = sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0;
+	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
 	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)

@@ -30,8 +30,9 @@ enum {
 	HD__CHOOSE_BY_DOOR = 1, /* worker: the choice is not ours */
 	HD__ALARM_IS_LATE = 2,	/* worker: a deadline before its alarm was added */
 	HD__END_QUANTUM = 4,	/* worker: the runner has one */
-	HD__START = 8,		/* process: it has no stack yet */
-	HD__BEGIN_QUANTUM = 16	/* process: its policy has quanta */
+	HD__RECORD = 8,		/* worker: every change of state is traced */
+	HD__START = 16,		/* process: it has no stack yet */
+	HD__BEGIN_QUANTUM = 32	/* process: its policy has quanta */
 };
 
 /* Bits of `resched`, the worker's note to itself: the runner should give way at the end of this call. */

@@ -176,7 +176,8 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 	}
 	me->waiter = &x;
 	st_rlx(&me->why, (uint8_t)why);
-	hd__move(w, me, HD_WAITING);
+	hd_time now = ld_rlx(&w->sched->now);
+	hd__move_at(w, me, HD_WAITING, now);
 	if (next != NULL) {
 		hd__hand_off(w, next);
 	} else {
@@ -184,7 +185,7 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		w->handoffs = 0;
 	}
 	if (likely(next != NULL))
-		hd__switch(w, me, next);
+		hd__switch(w, me, next, now);
 	else
 		hd__leave_idle(w, me);
 
