@@ -62,6 +62,7 @@ void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
 		hd__locals_destroy(me);
 		w = hd__self();
 	}
+	hd__account(w, me, ld_rlx(&w->sched->now));
 	char *stack = me->stack;
 	struct hd__stacks *stacks = &w->stacks[me->stack_class];
 	struct hd__fiber fiber = me->fiber;

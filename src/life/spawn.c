@@ -132,10 +132,10 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 hd_pid hd_spawn(hd_entry entry, void *arg)
 {
 	static const struct hd_spawn defaults;
-	struct hd__caller caller = hd__call_begin();
 
 	if (entry == NULL)
-		return hd_spawn_with(&defaults, entry, arg); /* which says what is wrong */
+		return -EINVAL;
+	struct hd__caller caller = hd__call_begin();
 	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, entry, arg) : -EPERM;
 	hd__call_end(caller);
 	return pid;

@@ -7,6 +7,7 @@
  *             effect sees it or is woken.
  * Callers:    any thread. */
 #include <errno.h>
+#include <heddle/runtime.h>
 
 #include "life/life.h"
 #include "sched/state.h"
@@ -100,13 +101,14 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 /* The process lives elsewhere: waits until its worker has obeyed. */
 static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_pid pid, hd_time until)
 {
-	if (until <= 0)
-		return -EINPROGRESS;
+	bool past = until <= 0 || (until != HD_FOREVER && until <= hd_now());
 	hd__waitq_lock(&p->news);
 	uint64_t control = ld_acq(&p->control);
-	if (!hd__alive(control, pid) || !(control & HD__NUDGED)) {
+	if (past || !hd__alive(control, pid) || !(control & HD__NUDGED)) {
 		hd__waitq_unlock(&p->news);
-		return hd__alive(control, pid) ? 0 : -ESRCH;
+		if (!hd__alive(control, pid))
+			return -ESRCH;
+		return control & HD__NUDGED ? -EINPROGRESS : 0;
 	}
 	int err = hd__park(caller.w, &p->news, until, HD_WAIT_SUSPEND);
 	return err == -EPIPE ? -ESRCH : err;

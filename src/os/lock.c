@@ -2,7 +2,7 @@
 #include "os/lock.h"
 
 #include "os/thread.h"
-#include "switch.h"
+#include "context.h"
 
 #define SPINS 100
 

@@ -29,7 +29,7 @@
 
 #include "arch/fiber.h"
 #include "base/atomic.h"
-#include "switch.h"
+#include "context.h"
 
 #define HD__LEVELS 71 /* priorities 10 to 80 */
 #define HD__PRIORITY_MIN 10

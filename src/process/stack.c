@@ -108,8 +108,13 @@ int hd__stacks_promise_slowly(struct hd__stacks *s, int64_t *mine)
 		if (err == 0) /* the first few guards also tell what kind they are */
 			err = guard_locked(s, REGION_SLOTS_MIN);
 	}
-	if (err == 0 && ld_rlx(&s->promised) + s->sent >= (int64_t)s->ready) /* if the worker is promising too, one may be late: */
-		err = guard_locked(s, 1);				      /* it will find no stack, and say so when joined */
+	/* If the worker is promising too, one promise too many may be made: its process will find no stack, and say so when it
+	 * is joined. */
+	int64_t promised = ld_rlx(&s->promised) + s->sent;
+	if (err == 0 && promised >= (int64_t)s->capacity)
+		err = -ENOMEM;
+	else if (err == 0 && promised >= (int64_t)s->ready)
+		err = guard_locked(s, 1);
 	if (err == 0)
 		bump(mine, 1);
 	hd__unlock(&s->lock);

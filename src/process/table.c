@@ -93,13 +93,14 @@ void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_proce
 
 	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
 	st_rlx(&p->state, 0);
-	if (own != NULL)
-		bump(&own->taken, -1);
-	if (generation == HD__GENERATION_MAX)
-		return; /* retired: its last id stays dead */
+	bool retired = generation == HD__GENERATION_MAX; /* its last id stays dead */
 	/* From here on its id is nobody's. A request that was decided before has found it dead already. */
-	st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD));
+	if (!retired)
+		st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD));
 	if (own != NULL) {
+		bump(&own->taken, -1);
+		if (unlikely(retired))
+			return;
 		p->next = own->free;
 		own->free = p;
 		if (unlikely(++own->count > 2 * BATCH))
@@ -108,7 +109,9 @@ void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_proce
 	}
 	hd__lock(&t->lock);
 	bump(&t->taken, -1);
-	p->next = t->free;
-	t->free = p;
+	if (!retired) {
+		p->next = t->free;
+		t->free = p;
+	}
 	hd__unlock(&t->lock);
 }

@@ -210,7 +210,6 @@ static void look_at_clock(struct hd_worker *w)
 
 void hd__look_up(struct hd_worker *w)
 {
-	hd__watcher_need(&w->sched->watcher, HD_FOREVER - 1);
 	if (w->timers.count > 0)
 		w->resched |= HD__CLOCK_DUE;
 }
@@ -237,6 +236,8 @@ void hd__take_news(struct hd_worker *w)
 			w->sched->hooks.stop_asked(w);
 		}
 	}
+	if (bits & HD__LOOK && w->counted == 0)
+		w->resched |= HD__NOBODY_COUNTS;
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* who slept, slept for a while */
 		look_at_clock(w);
 }
@@ -248,11 +249,19 @@ void hd__attend(struct hd_worker *w)
 	hd__take_news(w);
 	if (unlikely(w->over))
 		hd__leave_idle(w, me); /* and nobody comes back to it */
+	if (unlikely(me->chores & HD__BEGIN_QUANTUM && !(w->chores & HD__END_QUANTUM)))
+		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
 	w->resched = 0;
 	if (me->state == HD_RUNNING) { /* else the news was that it should stop */
 		bool to_tail = resched & HD__GO_TO_TAIL;
 
+		if (unlikely(resched & HD__NOBODY_COUNTS)) {
+			hd__move(w, me, HD_READY);
+			hd__runq_push_tail(&w->runq, me);
+			hd__leave_idle(w, me); /* the worker's own loop sees whether it is over */
+			return;
+		}
 		if (w->runq.highest > me->priority) {
 			bump(&w->stats.preemptions, 1);
 			to_tail |= w->sched->config.preempted == HD_PREEMPTED_TAIL;

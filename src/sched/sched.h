@@ -45,8 +45,7 @@ void hd__hand_off(struct hd_worker *w, struct hd_process *p);
  * and sees to it. */
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next);
 
-/* Every so many switches: the worker is busy. The watcher should keep the coarse time, and if there are deadlines, the
- * runner's next safe point looks at the clock without being told. */
+/* Every so many switches: if there are deadlines, the runner's next safe point looks at the clock without being told. */
 void hd__look_up(struct hd_worker *w);
 
 /* Another policy for p, whatever it is doing. */

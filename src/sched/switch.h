@@ -64,7 +64,7 @@ static inline void hd__give(struct hd_worker *w, struct hd_process *p, hd_time n
 	st_rlx(&w->stats.switches, switches);
 	w->current = p;
 	w->running_priority = p->priority;
-	if (unlikely(switches % HD__WATCH_EVERY == 0))
+	if (unlikely(switches % HD__LOOK_EVERY == 0))
 		hd__look_up(w);
 }
 

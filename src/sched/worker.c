@@ -127,10 +127,11 @@ static void idle(struct hd_worker *w, hd_time until)
 	} else {
 		doze(w, until);
 	}
-	/* Awake again, and seen to be: from here on the watcher looks after our deadlines. */
+	/* Awake again, and seen to be: from here on the watcher looks after our deadlines, and keeps the coarse time. If it was
+	 * fast asleep, it must be woken for that: a system call, after an idle time of at least its tick. */
 	hd__take_news(w);
 	w->dispatched = ld_rlx(&w->sched->now);
-	hd__watcher_need(&w->sched->watcher, w->alarm);
+	hd__watcher_need(&w->sched->watcher, w->alarm < HD_FOREVER ? w->alarm : HD_FOREVER - 1);
 }
 
 void hd__worker_run(struct hd_worker *w)

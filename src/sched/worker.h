@@ -40,7 +40,8 @@ enum {
 	HD__BETTER_READY = 1, /* a higher priority may have become ready */
 	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
 	HD__QUANTUM_OVER = 4, /* because of that */
-	HD__CLOCK_DUE = 8     /* a look at the clock is due */
+	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
+	HD__NOBODY_COUNTS = 16 /* the runtime may be over */
 };
 
 /* What the simulator replaces; handed in at start. */
@@ -69,8 +70,8 @@ struct hd__counters {
 	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles;
 };
 
-/* How many switches make a worker busy: see hd__look_up. */
-#define HD__WATCH_EVERY 64
+/* After how many switches a worker looks at the clock by itself: see hd__look_up. */
+#define HD__LOOK_EVERY 64
 
 struct hd_worker {
 	/* written by others */

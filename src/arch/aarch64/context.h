@@ -1,9 +1,9 @@
-/* arch/aarch64/switch.h - contexts on 64-bit ARM: make one, switch to it.
+/* arch/aarch64/context.h - contexts on 64-bit ARM: make one, switch to it.
  *
  * As on x86-64 (see there for why): a stack pointer, a frame pointer and where to go on; the compiler saves what else is in
- * use. x18 belongs to the platform and is left alone. */
-#ifndef ARCH_SWITCH_H
-#define ARCH_SWITCH_H
+ * use. */
+#ifndef ARCH_CONTEXT_H
+#define ARCH_CONTEXT_H
 
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__con
 			 "hint #36" /* bti j */
 			 : "+r"(f), "+r"(t)
 			 :
-			 : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
+			 : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
 			   "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3",
 			   "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18",
 			   "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
@@ -39,12 +39,14 @@ __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__con
 /* Goes on with `to` and forgets the caller. */
 __attribute__((always_inline, noreturn)) static inline void hd__arch_jump(const struct hd__context *to)
 {
-	__asm__ volatile("ldp x3, x29, [%0]\n\t"
-			 "ldr x2, [%0, #16]\n\t"
+	register const struct hd__context *t __asm__("x1") = to;
+
+	__asm__ volatile("ldp x3, x29, [x1]\n\t"
+			 "ldr x2, [x1, #16]\n\t"
 			 "mov sp, x3\n\t"
 			 "br x2"
 			 :
-			 : "r"(to)
+			 : "r"(t)
 			 : "x2", "x3", "memory");
 	__builtin_unreachable();
 }

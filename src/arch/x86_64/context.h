@@ -1,12 +1,12 @@
-/* arch/x86_64/switch.h - contexts on x86-64: make one, switch to it.
+/* arch/x86_64/context.h - contexts on x86-64: make one, switch to it.
  *
  * A context is a stack pointer, a frame pointer and where to go on. The switch is inline assembler that tells the compiler
  * that every other register is lost, so that only those in use are saved, by the compiler, in the caller's frame; the jump
  * is predicted where a `ret` to another stack never is (0.96 ns against 10.9 in a loop of two). Nothing is pushed: the
  * caller's red zone stays intact. Floating-point modes and the signal mask are not switched. gdb walks a parked process from
  * the three saved words. */
-#ifndef ARCH_SWITCH_H
-#define ARCH_SWITCH_H
+#ifndef ARCH_CONTEXT_H
+#define ARCH_CONTEXT_H
 
 #include <stdint.h>
 

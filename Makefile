@@ -1,0 +1,71 @@
+# heddle's front door. Meson does the building (meson.build); these are the things one does with it.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+# For build directories that do not exist yet, e.g. MESON_FLAGS=-Dwerror=true.
+MESON_FLAGS ?=
+
+ASAN := build-asan -Db_sanitize=address,undefined
+TSAN := build-tsan -Db_sanitize=thread
+AARCH64 := build-aarch64 --cross-file tools/aarch64.ini
+QEMU := qemu-aarch64 -R 32G -L /usr/aarch64-linux-gnu
+
+# What is tested beside the test program: public headers, examples, the README.
+house = out=$$(meson test -C $(1) --suite house --no-rebuild --print-errorlogs 2>&1) && \
+	echo "headers, examples and README are well" || { echo "$$out"; exit 1; }
+
+help: ## this list
+	@echo "heddle: lightweight processes for C"
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
+
+run: build ## a guided tour, in under 20 seconds
+	@build/examples/tour/tour
+
+test: build ## all the tests that end soon
+	@$(call house,build)
+	@build/tests/heddle-tests
+
+stress: build ## the heavy tests: minutes
+	@build/tests/heddle-tests --stress --jobs 1
+
+bench: setup ## measure heddle beside Go, Boost.Fiber and State Threads
+	@tools/setup packages/bench.txt
+	@bench/run
+
+sanitize: asan tsan ## the tests under ASan and UBSan, then under TSan
+
+asan: setup ## the tests under ASan and UBSan
+	@tools/build $(ASAN) $(MESON_FLAGS)
+	@build-asan/tests/heddle-tests
+
+tsan: setup ## the tests under TSan
+	@tools/build $(TSAN) $(MESON_FLAGS)
+	@build-tsan/tests/heddle-tests
+
+test-aarch64: setup ## the tests on aarch64, under qemu-user
+	@tools/setup packages/aarch64.txt
+	@tools/build $(AARCH64) $(MESON_FLAGS)
+	@$(call house,build-aarch64)
+	@HD_TEST_TIMEOUT=60 $(QEMU) build-aarch64/tests/heddle-tests
+	@echo "note: qemu-user runs on this machine's memory order; this does not test aarch64's"
+
+install: setup ## into DESTDIR and PREFIX: library, headers, pkg-config file
+	@rm -rf build-install # it remembers its PREFIX
+	@tools/build build-install --prefix "$(PREFIX)" -Dtests=false -Dexamples=false -Dbench=false $(MESON_FLAGS)
+	@DESTDIR="$(DESTDIR)" meson install -C build-install --quiet --no-rebuild
+	@echo "installed into $(DESTDIR)$(PREFIX)"
+
+format: ## lay out all C code by .clang-format
+	@tools/setup packages/format.txt
+	@find include src tests examples bench -name '*.[ch]' -o -name '*.cc' | xargs clang-format -i
+
+clean: ## remove the build directories
+	@rm -rf build build-*
+
+setup:
+	@tools/setup packages/build.txt
+
+build: setup
+	@tools/build build $(MESON_FLAGS)
+
+.PHONY: help run test stress bench sanitize asan tsan test-aarch64 install format clean setup build

@@ -1,0 +1,186 @@
+/* harness.h - what every bench program in C and C++ shares: the repetitions, the median, the line that is printed.
+ *
+ * A program is run as `program CASE [args]` and prints a line `NAME VALUE` per measurement; lines that begin with `#` are
+ * remarks about it. It exits with 0, with BENCH_SKIP after saying on stderr why the case makes no sense for it, or with
+ * another code after saying what went wrong. BENCH_WORKERS says how many workers (kernel threads that run processes) it
+ * may have, BENCH_QUICK=1 asks for short repetitions and few of them. */
+#ifndef BENCH_HARNESS_H
+#define BENCH_HARNESS_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { BENCH_SKIP = 77, BENCH_MAX_REPETITIONS = 15 };
+
+struct bench_case {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Performs n operations and answers how many nanoseconds they took. */
+typedef double (*bench_body)(long n);
+
+static inline void bench_die(const char *what, int error)
+{
+	fprintf(stderr, "%s: %s\n", what, strerror(error < 0 ? -error : error));
+	exit(1);
+}
+
+static inline void bench_skip(const char *why)
+{
+	fprintf(stderr, "%s\n", why);
+	exit(BENCH_SKIP);
+}
+
+/* Checks a call that answers -errno. */
+static inline int64_t bench_ok(int64_t answer, const char *what)
+{
+	if (answer < 0)
+		bench_die(what, (int)answer);
+	return answer;
+}
+
+static inline void *bench_array(size_t count, size_t size)
+{
+	void *memory = malloc(count * size);
+	if (memory == NULL)
+		bench_die("malloc", ENOMEM);
+	memset(memory, 1, count * size); /* touched now, so that no measurement pays for it */
+	return memory;
+}
+
+static inline double bench_clock(clockid_t clock)
+{
+	struct timespec t;
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static inline double bench_now(void)
+{
+	return bench_clock(CLOCK_MONOTONIC);
+}
+
+static inline double bench_cpu(void)
+{
+	return bench_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* Bytes of memory that this program has resident now. */
+static inline double bench_resident(void)
+{
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+	if (f == NULL || fscanf(f, "%*d %ld", &pages) != 1)
+		bench_die("/proc/self/statm", errno);
+	fclose(f);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* The most MiB that it ever had. */
+static inline double bench_peak(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)usage.ru_maxrss / 1024;
+}
+
+static inline unsigned bench_workers(void)
+{
+	const char *s = getenv("BENCH_WORKERS");
+	return s == NULL || atoi(s) < 1 ? 1 : (unsigned)atoi(s);
+}
+
+static inline int bench_quick(void)
+{
+	const char *s = getenv("BENCH_QUICK");
+	return s != NULL && strcmp(s, "1") == 0;
+}
+
+static inline int bench_repetitions(void)
+{
+	return bench_quick() ? 3 : 7;
+}
+
+static inline void bench_print(const char *name, double value)
+{
+	printf("%s %.3f\n", name, value);
+	fflush(stdout);
+}
+
+static inline int bench_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static inline double bench_median(double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof *values, bench_compare);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* Prints the median over the repetitions of body(n) / n * scale; one more run before them warms up. */
+static inline void bench_fixed(const char *name, bench_body body, long n, double scale)
+{
+	double values[BENCH_MAX_REPETITIONS];
+	int repetitions = bench_repetitions();
+
+	body(n);
+	for (int i = 0; i < repetitions; i++)
+		values[i] = body(n) / (double)n * scale;
+	bench_print(name, bench_median(values, repetitions));
+}
+
+/* Prints nanoseconds per operation, with as many operations, a multiple of `unit`, as make a repetition of some 100 ms. */
+static inline void bench_rate(const char *name, bench_body body, long unit)
+{
+	double target = bench_quick() ? 20e6 : 100e6;
+	long n = unit;
+
+	for (;;) {
+		double took = body(n);
+		if (took >= target / 4) {
+			n = (long)((double)n * target / took / (double)unit + 1) * unit;
+			break;
+		}
+		n *= 2;
+	}
+	bench_fixed(name, body, n, 1);
+}
+
+/* The sleeps of the sleepers: 1 to 1000 ms, the same sequence for every peer. */
+static inline int bench_next_sleep_ms(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return 1 + (int)((*seed >> 33) % 1000);
+}
+
+/* Runs the case that argv names. */
+static inline int bench_main(int argc, char **argv, const struct bench_case *cases)
+{
+	for (const struct bench_case *c = cases; argc > 1 && c->name != NULL; c++)
+		if (strcmp(c->name, argv[1]) == 0) {
+			c->run();
+			return 0;
+		}
+	fprintf(stderr, argc > 1 ? "no such case here\n" : "usage: program CASE, with CASE one of\n");
+	for (const struct bench_case *c = cases; argc < 2 && c->name != NULL; c++)
+		fprintf(stderr, "  %s\n", c->name);
+	return argc > 1 ? BENCH_SKIP : 2;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

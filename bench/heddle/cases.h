@@ -1,0 +1,27 @@
+/* cases.h - the bench cases of heddle, by the file that has them. */
+#ifndef BENCH_HEDDLE_CASES_H
+#define BENCH_HEDDLE_CASES_H
+
+#include <heddle.h>
+
+/* switch.c */
+void yield2(void);
+void yield1000(void);
+void pingpong(void);
+void ring1000(void);
+
+/* spawn.c */
+void spawn_join(void);
+void spawn_1m(void);
+void skynet(void);
+
+/* many.c */
+void blocked_1m(void);
+void sleepers_1m(void);
+
+/* count.c: exactly n operations, nothing measured. */
+void count_yield(long n);
+void count_semaphore_hop(long n);
+void count_spawn_join(long n);
+
+#endif

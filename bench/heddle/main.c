@@ -1,0 +1,47 @@
+/* main.c - heddle-bench: runs the case that the command line names as the first process of a runtime. */
+#include "../harness.h"
+#include "cases.h"
+
+static const struct bench_case cases[] = {
+	{ "yield2", yield2 },	  { "yield1000", yield1000 },	{ "spawn_join", spawn_join },
+	{ "spawn_1m", spawn_1m }, { "pingpong", pingpong },	{ "ring1000", ring1000 },
+	{ "skynet", skynet },	  { "blocked_1m", blocked_1m }, { "sleepers_1m", sleepers_1m },
+	{ NULL, NULL },
+};
+
+static const struct {
+	const char *name;
+	void (*run)(long n);
+} counts[] = {
+	{ "count_yield", count_yield },
+	{ "count_semaphore_hop", count_semaphore_hop },
+	{ "count_spawn_join", count_spawn_join },
+};
+
+struct command_line {
+	int argc;
+	char **argv;
+	int code;
+};
+
+static void *first_process(void *arg)
+{
+	struct command_line *c = arg;
+
+	for (size_t i = 0; c->argc > 2 && i < sizeof counts / sizeof counts[0]; i++)
+		if (strcmp(counts[i].name, c->argv[1]) == 0) {
+			counts[i].run(atol(c->argv[2]));
+			return NULL;
+		}
+	c->code = bench_main(c->argc, c->argv, cases);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct command_line c = { argc, argv, 0 };
+	struct hd_config config = { .workers = bench_workers(), .fixed = true };
+
+	bench_ok(hd_run(&config, first_process, &c), "hd_run");
+	return c.code;
+}

@@ -1,0 +1,237 @@
+// boost_fiber.cc - the bench cases on Boost.Fiber: the round-robin scheduler on one kernel thread, 16 KiB pooled stacks.
+//
+// Ping-pong and ring use its unbuffered channel, skynet joins and leaves the sum in memory that the parent reads.
+#include <boost/fiber/all.hpp>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "../harness.h"
+
+namespace fibers = boost::fibers;
+typedef fibers::unbuffered_channel<int> channel;
+
+static const int crowd_size = 1000, fanout = 10;
+static const long many = 1000000;
+
+// The pool asks for stacks in growing blocks, here of at most 1024, so that it does not double gigabytes.
+static fibers::pooled_fixedsize_stack stacks(16 * 1024, 32, 1024);
+
+template <typename Entry> static fibers::fiber spawn(Entry entry)
+{
+	return fibers::fiber(std::allocator_arg, stacks, entry);
+}
+
+template <typename Entry> static double time_all(int count, Entry entry)
+{
+	std::vector<fibers::fiber> all;
+	all.reserve(count);
+	double start = bench_now();
+	for (int i = 0; i < count; i++)
+		all.push_back(spawn([=] { entry(i); }));
+	for (auto &f : all)
+		f.join();
+	return bench_now() - start;
+}
+
+static double yield_among(int count, long n)
+{
+	return time_all(count, [=](int) {
+		for (long i = n / count; i > 0; i--)
+			boost::this_fiber::yield();
+	});
+}
+
+static double yield_among_2(long n)
+{
+	return yield_among(2, n);
+}
+
+static double yield_among_crowd(long n)
+{
+	return yield_among(crowd_size, n);
+}
+
+static void yield2()
+{
+	bench_rate("yield2", yield_among_2, 2000);
+}
+
+static void yield1000()
+{
+	bench_rate("yield1000", yield_among_crowd, crowd_size);
+}
+
+// Each member takes the token from its own channel and gives it to the next one's; the caller puts it in at the start and
+// the last member keeps it at the end.
+static double pass_token(int count, long laps)
+{
+	std::vector<std::unique_ptr<channel>> links;
+	for (int i = 0; i < count; i++)
+		links.emplace_back(new channel);
+	fibers::fiber starter = spawn([&] { links[0]->push(1); });
+	double took = time_all(count, [&, count, laps](int i) {
+		channel &mine = *links[i], &next = *links[(i + 1) % count];
+		for (long k = laps; k > 0; k--) {
+			int token = 0;
+			mine.pop(token);
+			if (k > 1 || i < count - 1)
+				next.push(token);
+		}
+	});
+	starter.join();
+	return took;
+}
+
+static double round_trips(long n)
+{
+	return pass_token(2, n);
+}
+
+static double hops(long n)
+{
+	return pass_token(crowd_size, n / crowd_size);
+}
+
+static void pingpong()
+{
+	bench_rate("pingpong", round_trips, 1000);
+}
+
+static void ring1000()
+{
+	bench_rate("ring1000", hops, crowd_size);
+}
+
+static double one_by_one(long n)
+{
+	double start = bench_now();
+	for (long i = 0; i < n; i++)
+		spawn([] {}).join();
+	return bench_now() - start;
+}
+
+static void spawn_join()
+{
+	bench_rate("spawn_join", one_by_one, 1000);
+}
+
+static std::vector<fibers::fiber> crowd;
+
+static double all_then_join(long n)
+{
+	crowd.reserve(n);
+	double start = bench_now();
+	for (long i = 0; i < n; i++)
+		crowd.push_back(spawn([] {}));
+	for (auto &f : crowd)
+		f.join();
+	double took = bench_now() - start;
+	crowd.clear();
+	return took;
+}
+
+static void spawn_1m()
+{
+	bench_fixed("spawn_1m", all_then_join, many, 1);
+	bench_print("spawn_1m_peak", bench_peak());
+}
+
+static void grow(long number, long leaves, long *answer)
+{
+	if (leaves == 1) {
+		*answer = number;
+		return;
+	}
+	long answers[fanout], sum = 0, share = leaves / fanout;
+	fibers::fiber growing[fanout];
+	for (int i = 0; i < fanout; i++) {
+		long *place = &answers[i];
+		growing[i] = spawn([=] { grow(number + i * share, share, place); });
+	}
+	for (auto &f : growing)
+		f.join();
+	for (long a : answers)
+		sum += a;
+	*answer = sum;
+}
+
+static double tree(long leaves)
+{
+	long sum = 0;
+	double start = bench_now();
+	spawn([&] { grow(0, leaves, &sum); }).join();
+	if (sum != leaves * (leaves - 1) / 2)
+		bench_die("skynet: wrong sum", EINVAL);
+	return bench_now() - start;
+}
+
+static void skynet()
+{
+	bench_fixed("skynet", tree, many, many / 1e6);
+}
+
+static void blocked_1m()
+{
+	fibers::mutex mutex;
+	fibers::condition_variable gate;
+	long arrived = 0;
+	double before = bench_resident();
+
+	for (long i = 0; i < many; i++)
+		spawn([&] {
+			std::unique_lock<fibers::mutex> lock(mutex);
+			arrived++;
+			gate.wait(lock);
+		}).detach();
+	while (arrived < many)
+		boost::this_fiber::yield();
+	bench_print("blocked_1m", (bench_resident() - before) / many);
+	fflush(stdout);
+	_exit(0); // the waiting fibers would be complained about
+}
+
+static std::pair<double, double> sleep_all()
+{
+	uint64_t seed = 1;
+	double wall_start = bench_now(), cpu_start = bench_cpu();
+
+	crowd.reserve(many);
+	for (long i = 0; i < many; i++) {
+		int ms = bench_next_sleep_ms(&seed);
+		crowd.push_back(spawn([ms] { boost::this_fiber::sleep_for(std::chrono::milliseconds(ms)); }));
+	}
+	for (auto &f : crowd)
+		f.join();
+	crowd.clear();
+	return { (bench_now() - wall_start) / 1e6, (bench_cpu() - cpu_start) / 1e6 };
+}
+
+static void sleepers_1m()
+{
+	sleep_all();
+	std::pair<double, double> second = sleep_all();
+	bench_print("sleepers_1m_wall", second.first);
+	bench_print("sleepers_1m_cpu", second.second);
+}
+
+static const struct bench_case cases[] = {
+	{ "yield2", yield2 },		{ "yield1000", yield1000 }, { "spawn_join", spawn_join }, { "spawn_1m", spawn_1m },
+	{ "pingpong", pingpong },	{ "ring1000", ring1000 },   { "skynet", skynet },	  { "blocked_1m", blocked_1m },
+	{ "sleepers_1m", sleepers_1m }, { nullptr, nullptr },
+};
+
+int main(int argc, char **argv)
+{
+	if (bench_workers() > 1)
+		bench_skip("only the one-thread scheduler of Boost.Fiber is measured");
+	try {
+		return bench_main(argc, argv, cases);
+	} catch (const std::exception &e) {
+		fprintf(stderr, "%s\n", e.what());
+		return 1;
+	}
+}

@@ -1,0 +1,3 @@
+module heddle/bench
+
+go 1.18

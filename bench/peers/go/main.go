@@ -1,0 +1,272 @@
+// The bench cases in Go: goroutines, channels and WaitGroups, as a Go programmer would write them.
+//
+// Run as `go-bench CASE`; the protocol is that of harness.h. BENCH_WORKERS becomes GOMAXPROCS.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const crowd = 1000
+const many = 1000000
+
+var quick = os.Getenv("BENCH_QUICK") == "1"
+
+func repetitions() int {
+	if quick {
+		return 3
+	}
+	return 7
+}
+
+func report(name string, value float64) {
+	fmt.Printf("%s %.3f\n", name, value)
+}
+
+func fail(what string, err error) {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", what, err)
+	os.Exit(1)
+}
+
+// fixed prints the median of body(n)/n*scale, after a run that warms up.
+func fixed(name string, body func(int) time.Duration, n int, scale float64) {
+	body(n)
+	values := make([]float64, repetitions())
+	for i := range values {
+		values[i] = float64(body(n).Nanoseconds()) / float64(n) * scale
+	}
+	sort.Float64s(values)
+	report(name, values[len(values)/2])
+}
+
+// rate prints nanoseconds per operation, with as many operations, a multiple of unit, as make a repetition of some 100 ms.
+func rate(name string, body func(int) time.Duration, unit int) {
+	target := 100 * time.Millisecond
+	if quick {
+		target = 20 * time.Millisecond
+	}
+	n := unit
+	for {
+		took := body(n)
+		if took >= target/4 {
+			n = (int(float64(n)*float64(target)/float64(took)/float64(unit)) + 1) * unit
+			break
+		}
+		n *= 2
+	}
+	fixed(name, body, n, 1)
+}
+
+func yieldAmong(count int) func(int) time.Duration {
+	return func(n int) time.Duration {
+		var done sync.WaitGroup
+		start := time.Now()
+		done.Add(count)
+		for i := 0; i < count; i++ {
+			go func() {
+				for k := n / count; k > 0; k-- {
+					runtime.Gosched()
+				}
+				done.Done()
+			}()
+		}
+		done.Wait()
+		return time.Since(start)
+	}
+}
+
+func oneByOne(n int) time.Duration {
+	var done sync.WaitGroup
+	start := time.Now()
+	for i := 0; i < n; i++ {
+		done.Add(1)
+		go done.Done()
+		done.Wait()
+	}
+	return time.Since(start)
+}
+
+func allThenWait(n int) time.Duration {
+	var done sync.WaitGroup
+	start := time.Now()
+	done.Add(n)
+	for i := 0; i < n; i++ {
+		go done.Done()
+	}
+	done.Wait()
+	return time.Since(start)
+}
+
+func roundTrips(n int) time.Duration {
+	ping, pong := make(chan int), make(chan int)
+	start := time.Now()
+	go func() {
+		for i := 0; i < n; i++ {
+			pong <- <-ping
+		}
+	}()
+	for i := 0; i < n; i++ {
+		ping <- i
+		<-pong
+	}
+	return time.Since(start)
+}
+
+// hops sends a token n times from one goroutine of the ring to the next; the caller starts it and takes it off at the end.
+func hops(n int) time.Duration {
+	laps := n / crowd
+	var links [crowd]chan int
+	for i := range links {
+		links[i] = make(chan int)
+	}
+	done := make(chan bool)
+	start := time.Now()
+	for i := 0; i < crowd; i++ {
+		go func(i int) {
+			from, to := links[i], links[(i+1)%crowd]
+			for k := 0; k < laps; k++ {
+				token := <-from
+				if i == crowd-1 && k == laps-1 {
+					done <- true
+					return
+				}
+				to <- token
+			}
+		}(i)
+	}
+	links[0] <- 1
+	<-done
+	return time.Since(start)
+}
+
+func grow(answer chan int, number, leaves int) {
+	if leaves == 1 {
+		answer <- number
+		return
+	}
+	children := make(chan int)
+	for i := 0; i < 10; i++ {
+		go grow(children, number+i*(leaves/10), leaves/10)
+	}
+	sum := 0
+	for i := 0; i < 10; i++ {
+		sum += <-children
+	}
+	answer <- sum
+}
+
+func tree(leaves int) time.Duration {
+	answer := make(chan int)
+	start := time.Now()
+	go grow(answer, 0, leaves)
+	if <-answer != leaves*(leaves-1)/2 {
+		fail("skynet", fmt.Errorf("wrong sum"))
+	}
+	return time.Since(start)
+}
+
+func resident() float64 {
+	var size, pages int
+	f, err := os.Open("/proc/self/statm")
+	if err != nil {
+		fail("statm", err)
+	}
+	defer f.Close()
+	if _, err := fmt.Fscan(f, &size, &pages); err != nil {
+		fail("statm", err)
+	}
+	return float64(pages) * float64(os.Getpagesize())
+}
+
+func blocked() {
+	gate := make(chan bool)
+	var arrived int64
+	before := resident()
+	for i := 0; i < many; i++ {
+		go func() {
+			atomic.AddInt64(&arrived, 1)
+			<-gate
+		}()
+	}
+	for atomic.LoadInt64(&arrived) < many {
+		runtime.Gosched()
+	}
+	report("blocked_1m", (resident()-before)/many)
+}
+
+func usage() syscall.Rusage {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		fail("getrusage", err)
+	}
+	return u
+}
+
+func cpu() time.Duration {
+	u := usage()
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func sleepAll() (wall, used float64) {
+	var done sync.WaitGroup
+	seed := uint64(1)
+	start, cpuStart := time.Now(), cpu()
+	done.Add(many)
+	for i := 0; i < many; i++ {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		go func(ms int) {
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+			done.Done()
+		}(1 + int((seed>>33)%1000))
+	}
+	done.Wait()
+	return time.Since(start).Seconds() * 1e3, (cpu() - cpuStart).Seconds() * 1e3
+}
+
+func sleepers() {
+	sleepAll()
+	wall, used := sleepAll()
+	report("sleepers_1m_wall", wall)
+	report("sleepers_1m_cpu", used)
+}
+
+var cases = map[string]func(){
+	"yield2":     func() { rate("yield2", yieldAmong(2), 2000) },
+	"yield1000":  func() { rate("yield1000", yieldAmong(crowd), crowd) },
+	"spawn_join": func() { rate("spawn_join", oneByOne, 1000) },
+	"spawn_1m": func() {
+		fixed("spawn_1m", allThenWait, many, 1)
+		report("spawn_1m_peak", float64(usage().Maxrss)/1024)
+	},
+	"pingpong":    func() { rate("pingpong", roundTrips, 1000) },
+	"ring1000":    func() { rate("ring1000", hops, crowd) },
+	"skynet":      func() { fixed("skynet", tree, many, many/1e6) },
+	"blocked_1m":  blocked,
+	"sleepers_1m": sleepers,
+}
+
+func main() {
+	workers, err := strconv.Atoi(os.Getenv("BENCH_WORKERS"))
+	if err != nil || workers < 1 {
+		workers = 1
+	}
+	runtime.GOMAXPROCS(workers)
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: go-bench CASE")
+		os.Exit(2)
+	}
+	run, ok := cases[os.Args[1]]
+	if !ok {
+		fmt.Fprintln(os.Stderr, "no such case here")
+		os.Exit(77)
+	}
+	run()
+}

@@ -1,0 +1,162 @@
+/* pthreads.c - the bench cases that make sense with kernel threads: 64 KiB stacks, POSIX semaphores.
+ *
+ * With BENCH_WORKERS=1 they all share one CPU, or a yield would often switch to nobody. */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+
+#include "../harness.h"
+
+enum { CROWD = 1000, STACK = 64 * 1024 };
+
+static pthread_attr_t attributes;
+static pthread_t threads[CROWD];
+static long rounds;
+
+static pthread_t spawn(void *(*entry)(void *), void *arg)
+{
+	pthread_t t;
+	int error = pthread_create(&t, &attributes, entry, arg);
+	if (error != 0)
+		bench_die("pthread_create", error);
+	return t;
+}
+
+static double time_all(int count, void *(*entry)(void *))
+{
+	double start = bench_now();
+	for (int i = 0; i < count; i++)
+		threads[i] = spawn(entry, (void *)(intptr_t)i);
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	return bench_now() - start;
+}
+
+static void *yielder(void *arg)
+{
+	(void)arg;
+	for (long i = rounds; i > 0; i--)
+		sched_yield();
+	return NULL;
+}
+
+static double yield_among_2(long n)
+{
+	rounds = n / 2;
+	return time_all(2, yielder);
+}
+
+static double yield_among_crowd(long n)
+{
+	rounds = n / CROWD;
+	return time_all(CROWD, yielder);
+}
+
+static void yield2(void)
+{
+	bench_rate("yield2", yield_among_2, 2000);
+}
+
+static void yield1000(void)
+{
+	bench_rate("yield1000", yield_among_crowd, CROWD * 10);
+}
+
+static sem_t turn[CROWD];
+static int members;
+
+static void *member(void *arg)
+{
+	int i = (int)(intptr_t)arg, next = (i + 1) % members;
+
+	for (long k = rounds; k > 0; k--) {
+		while (sem_wait(&turn[i]) != 0)
+			;
+		sem_post(&turn[next]);
+	}
+	return NULL;
+}
+
+static double pass_token(int count, long laps)
+{
+	members = count;
+	rounds = laps;
+	for (int i = 0; i < count; i++)
+		sem_init(&turn[i], 0, i == 0);
+	return time_all(count, member);
+}
+
+static double round_trips(long n)
+{
+	return pass_token(2, n);
+}
+
+static double hops(long n)
+{
+	return pass_token(CROWD, n / CROWD);
+}
+
+static void pingpong(void)
+{
+	bench_rate("pingpong", round_trips, 1000);
+}
+
+static void ring1000(void)
+{
+	bench_rate("ring1000", hops, CROWD * 10);
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+static double one_by_one(long n)
+{
+	double start = bench_now();
+	for (long i = 0; i < n; i++)
+		pthread_join(spawn(nothing, NULL), NULL);
+	return bench_now() - start;
+}
+
+static void spawn_join(void)
+{
+	bench_rate("spawn_join", one_by_one, 100);
+}
+
+static void million(void)
+{
+	bench_skip("a million kernel threads is more than Linux allows by default");
+}
+
+static const struct bench_case cases[] = {
+	{ "yield2", yield2 },	 { "yield1000", yield1000 }, { "spawn_join", spawn_join },
+	{ "spawn_1m", million }, { "pingpong", pingpong },   { "ring1000", ring1000 },
+	{ "skynet", million },	 { "blocked_1m", million },  { "sleepers_1m", million },
+	{ NULL, NULL },
+};
+
+/* Keeps this thread, and those that it makes, on the first CPU that it may use. */
+static void stay_on_one_cpu(void)
+{
+	cpu_set_t set;
+	int cpu = 0;
+
+	if (sched_getaffinity(0, sizeof set, &set) != 0)
+		bench_die("sched_getaffinity", errno);
+	while (!CPU_ISSET(cpu, &set))
+		cpu++;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof set, &set) != 0)
+		bench_die("sched_setaffinity", errno);
+}
+
+int main(int argc, char **argv)
+{
+	if (bench_workers() == 1)
+		stay_on_one_cpu();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	return bench_main(argc, argv, cases);
+}

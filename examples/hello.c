@@ -1,0 +1,37 @@
+/* hello.c - a hundred thousand processes in a row, each waiting for the one before it. */
+#include <heddle.h>
+#include <stdio.h>
+
+enum { N = 100000 };
+
+static struct {
+	struct hd_semaphore turn;
+	int count;
+} place[N + 1];
+
+static void *pass_it_on(void *arg)
+{
+	intptr_t i = (intptr_t)arg;
+
+	hd_semaphore_wait(&place[i].turn, HD_FOREVER);
+	place[i + 1].count = place[i].count + 1;
+	hd_semaphore_signal(&place[i + 1].turn);
+	return NULL;
+}
+
+static void *first(void *arg)
+{
+	for (intptr_t i = 0; i < N; i++)
+		hd_spawn(pass_it_on, (void *)i);
+	hd_yield(); /* now they all wait */
+
+	hd_semaphore_signal(&place[0].turn);
+	hd_semaphore_wait(&place[N].turn, HD_FOREVER);
+	printf("hello from %d processes\n", place[N].count);
+	return arg;
+}
+
+int main(void)
+{
+	return hd_run(NULL, first, NULL);
+}

@@ -1,0 +1,31 @@
+/* chapter.h - a chapter of the tour: a small program of its own, whose source is shown before it runs. */
+#ifndef CHAPTER_H
+#define CHAPTER_H
+
+#include <heddle.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+void chapter_yield(void);
+void chapter_priority(void);
+void chapter_semaphore(void);
+void chapter_many(void);
+void chapter_deadlock(void);
+void chapter_numbers(void);
+
+/* The lines between a chapter's marks, made by tools/snippet. */
+extern const char yield_source[], priority_source[], semaphore_source[], many_source[], deadlock_source[], numbers_source[];
+
+/* Shows how far something is: a bar on a terminal, nothing elsewhere. */
+void progress(const char *what, long done, long total);
+
+/* 1000000 as 1,000,000; good until the fourth call after it. */
+const char *thousands(long n);
+
+/* What the program has of the machine's memory now, in bytes: pages and page tables. */
+long memory_used(void);
+
+/* How many processes to block at once: a million, or what the free memory has room for. */
+long how_many(void);
+
+#endif

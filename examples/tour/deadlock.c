@@ -1,0 +1,41 @@
+/* deadlock.c - a program that cannot go on says so. */
+#include "chapter.h"
+
+#include <errno.h>
+
+/* tour: begin */
+static struct hd_semaphore fork_1 = HD_SEMAPHORE(1), fork_2 = HD_SEMAPHORE(1);
+
+static void dine(struct hd_semaphore *one, struct hd_semaphore *other)
+{
+	hd_semaphore_wait(one, HD_FOREVER);
+	hd_yield(); /* the other philosopher takes the other fork */
+	hd_semaphore_wait(other, HD_FOREVER);
+	printf("  never printed\n");
+}
+
+static void *socrates(void *arg)
+{
+	dine(&fork_1, &fork_2);
+	return arg;
+}
+
+static void *plato(void *arg)
+{
+	dine(&fork_2, &fork_1);
+	return arg;
+}
+
+static void *table(void *arg)
+{
+	hd_spawn_with(&(struct hd_spawn){ .name = "socrates" }, socrates, NULL);
+	hd_spawn_with(&(struct hd_spawn){ .name = "plato" }, plato, NULL);
+	return arg;
+}
+
+void chapter_deadlock(void)
+{
+	int result = hd_run(NULL, table, NULL);
+	printf("hd_run answered %s\n", result == -EDEADLK ? "-EDEADLK" : "something else");
+}
+/* tour: end */

@@ -1,0 +1,35 @@
+/* priority.c - who runs next is never a guess. */
+#include "chapter.h"
+
+static struct hd_semaphore alarm_bell;
+
+/* tour: begin */
+static void *fire_brigade(void *arg)
+{
+	printf("  80: asleep until the bell rings\n");
+	hd_semaphore_wait(&alarm_bell, HD_FOREVER);
+	printf("  80: out at once\n");
+	return arg;
+}
+
+static void *gardener(void *arg)
+{
+	printf("  20: at last, when nobody else has anything to do\n");
+	return arg;
+}
+
+static void *citizen(void *arg)
+{
+	hd_spawn_at(HD_PRIORITY_SYSTEM_BACKGROUND, gardener, NULL);
+	hd_spawn_at(HD_PRIORITY_TIMING, fire_brigade, NULL); /* higher: runs before hd_spawn_at returns */
+	printf("  40: rings the bell\n");
+	hd_semaphore_signal(&alarm_bell); /* and so does this */
+	printf("  40: goes on\n");
+	return arg;
+}
+
+void chapter_priority(void)
+{
+	hd_run(NULL, citizen, NULL);
+}
+/* tour: end */

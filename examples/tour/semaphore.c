@@ -1,0 +1,31 @@
+/* semaphore.c - waiting, with and without a deadline. */
+#include "chapter.h"
+
+#include <errno.h>
+
+/* tour: begin */
+static struct hd_semaphore coffee;
+
+static void *barista(void *arg)
+{
+	hd_sleep(HD_MS(300));
+	printf("  barista:  here you are\n");
+	hd_semaphore_signal(&coffee);
+	return arg;
+}
+
+static void *customer(void *arg)
+{
+	hd_spawn(barista, NULL);
+	if (hd_semaphore_wait(&coffee, hd_after(HD_MS(100))) == -ETIMEDOUT)
+		printf("  customer: not within 100 ms (-ETIMEDOUT); well, once more\n");
+	if (hd_semaphore_wait(&coffee, HD_FOREVER) == 0)
+		printf("  customer: thank you\n");
+	return arg;
+}
+
+void chapter_semaphore(void)
+{
+	hd_run(NULL, customer, NULL);
+}
+/* tour: end */

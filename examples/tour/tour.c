@@ -1,0 +1,131 @@
+/* tour.c - heddle in six short programs: each is shown, then run. `make run` runs it.
+ *
+ * On a terminal there are colours and progress bars; into a file goes plain text. Stderr goes where stdout goes, so that
+ * heddle's own report of a deadlock stands where it belongs. */
+#define _DEFAULT_SOURCE /* dup2, isatty */
+#include "chapter.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct chapter {
+	const char *title, *words, *source;
+	void (*run)(void);
+} chapters[] = {
+	{ "Taking turns", "A process is a function on a stack of its own. hd_yield lets its equals run.", yield_source,
+	  chapter_yield },
+	{ "Priorities",
+	  "From 10 to 80. The highest that can run does, at once; equals in the order in which they became ready.",
+	  priority_source, chapter_priority },
+	{ "Waiting", "Everything that waits takes a deadline. Only the process waits: the thread runs others meanwhile.",
+	  semaphore_source, chapter_semaphore },
+	{ "Many", "A process that waits costs a page of stack and a little more.", many_source, chapter_many },
+	{ "Deadlock", "When nobody can ever run again, heddle says who waits for what, and hd_run returns.", deadlock_source,
+	  chapter_deadlock },
+	{ "What it costs here", "On one thread, measured now: the best of five runs.", numbers_source, chapter_numbers },
+};
+
+static bool terminal;
+
+static const char *style(const char *escape)
+{
+	return terminal ? escape : "";
+}
+
+#define BOLD style("\033[1m")
+#define DIM style("\033[2m")
+#define PLAIN style("\033[0m")
+
+void progress(const char *what, long done, long total)
+{
+	static const char full[] = "########################################";
+	const int width = (int)sizeof full - 1;
+
+	if (!terminal)
+		return;
+	if (what == NULL) {
+		printf("\r\033[K");
+		return;
+	}
+	printf("\r  %-10s [%-*.*s] %s", what, width, (int)(width * done / total), full, thousands(done));
+	fflush(stdout);
+}
+
+const char *thousands(long n)
+{
+	static char buffers[4][32];
+	static int turn;
+	char digits[32], *out = buffers[turn++ % 4], *p = out;
+	int count = snprintf(digits, sizeof digits, "%ld", n);
+
+	for (int i = 0; i < count; i++) {
+		*p++ = digits[i];
+		if (digits[i] != '-' && i + 1 < count && (count - i - 1) % 3 == 0)
+			*p++ = ',';
+	}
+	*p = '\0';
+	return out;
+}
+
+/* The number behind `key` in a file of "key: n kB" lines; 0 when it is not there. */
+static long kilobytes(const char *path, const char *key)
+{
+	char line[256];
+	long value = 0;
+	FILE *f = fopen(path, "r");
+
+	if (f == NULL)
+		return 0;
+	while (fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), ": %ld", &value) == 1)
+			break;
+	fclose(f);
+	return value;
+}
+
+long memory_used(void)
+{
+	return 1024 * (kilobytes("/proc/self/status", "VmRSS") + kilobytes("/proc/self/status", "VmPTE"));
+}
+
+long how_many(void)
+{
+	const long million = 1000000, each = 6; /* kB, on the safe side */
+	long room = kilobytes("/proc/meminfo", "MemAvailable") / 2 / each;
+
+	if (room >= million)
+		return million;
+	printf("  (this machine has free memory for %s, not for a million)\n", thousands(room));
+	return room > 1000 ? room : 1000;
+}
+
+static void show_source(const char *source)
+{
+	for (const char *line = source; *line != '\0';) {
+		const char *end = strchr(line, '\n'), *text = line + strspn(line, "\t");
+		printf("%s    | %*s%.*s%s\n", DIM, 4 * (int)(text - line), "", (int)(end - text), text, PLAIN);
+		line = end + 1;
+	}
+	printf("\n");
+}
+
+int main(void)
+{
+	const int count = (int)(sizeof chapters / sizeof chapters[0]);
+
+	terminal = isatty(STDOUT_FILENO);
+	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+
+	hd_time start = hd_now();
+	printf("%sheddle: lightweight processes for C%s\n", BOLD, PLAIN);
+	for (int i = 0; i < count; i++) {
+		const struct chapter *c = &chapters[i];
+		printf("\n%s%d. %s%s\n%s\n\n", BOLD, i + 1, c->title, PLAIN, c->words);
+		show_source(c->source);
+		c->run();
+	}
+	printf("\nThat took %.1f s. The programs are in examples/tour; README.md says where to go from here.\n",
+	       (double)(hd_now() - start) / 1e9);
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* yield.c - two processes take turns: the first program of the Pharo book on concurrency. */
+#include "chapter.h"
+
+/* tour: begin */
+static void *count_to_ten(void *from)
+{
+	for (long i = 1; i <= 10; i++) {
+		printf("%ld ", (long)(intptr_t)from + i);
+		hd_yield();
+	}
+	return NULL;
+}
+
+static void *two_counters(void *arg)
+{
+	hd_spawn(count_to_ten, (void *)0);
+	hd_spawn(count_to_ten, (void *)100);
+	return arg;
+}
+
+void chapter_yield(void)
+{
+	hd_run(NULL, two_counters, NULL);
+	printf("\n");
+}
+/* tour: end */

@@ -1,0 +1,24 @@
+/* headers/headers.cc - the public headers as a C++ program sees them. */
+#include <heddle.h>
+
+static hd_semaphore one = HD_SEMAPHORE(1);
+static hd_local local = HD_LOCAL(nullptr);
+
+static void *first(void *arg)
+{
+	struct hd_spawn how = {};
+	how.name = "second";
+	hd_pid pid = hd_spawn_with(
+		&how, [](void *x) { return x; }, arg);
+	void *result = nullptr;
+	if (hd_join(pid, &result, hd_after(HD_SEC(5))) == 0 && hd_local_set(&local, result) == 0)
+		hd_semaphore_wait(&one, HD_FOREVER);
+	return hd_local_get(&local);
+}
+
+int main()
+{
+	int token = 0;
+	int code = hd_run(nullptr, first, &token);
+	return code == 0 && !hd_semaphore_is_signaled(&one) ? 0 : 1;
+}
