@@ -40,7 +40,7 @@ asan: setup ## the tests under ASan and UBSan
 
 tsan: setup ## the tests under TSan
 	@tools/build $(TSAN) $(MESON_FLAGS)
-	@build-tsan/tests/heddle-tests
+	@TSAN_OPTIONS="atexit_sleep_ms=0 $$TSAN_OPTIONS" build-tsan/tests/heddle-tests
 
 test-aarch64: setup ## the tests on aarch64, under qemu-user
 	@tools/setup packages/aarch64.txt

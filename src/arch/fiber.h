@@ -24,6 +24,13 @@
 #endif
 #endif
 
+/* How much address space to reserve at most, for stacks of one size. The sanitizers keep shadows of what is reserved. */
+#if HD__TSAN || HD__ASAN
+#define HD__REGION_MAX ((size_t)1 << 36)
+#else
+#define HD__REGION_MAX ((size_t)1 << 40)
+#endif
+
 struct hd__fiber {
 #if HD__ASAN
 	void *fake_stack;

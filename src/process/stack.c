@@ -19,7 +19,6 @@
 #include "os/lock.h"
 #include "process/process.h"
 
-#define REGION_MAX ((size_t)1 << 40)
 #define REGION_SLOTS_MIN 16
 #define GUARD_BATCH 256
 #define COOL_BATCH 512
@@ -55,8 +54,8 @@ static int reserve_locked(struct hd__stacks *s)
 	size_t slot = (size_t)1 << s->size_class;
 	size_t size = (size_t)HD__SLOTS << s->size_class;
 
-	if (size > REGION_MAX)
-		size = REGION_MAX;
+	if (size > HD__REGION_MAX)
+		size = HD__REGION_MAX;
 	for (; size >= slot * REGION_SLOTS_MIN; size /= 2) {
 		char *base = hd__os_reserve(size, 0);
 		if (base == NULL)

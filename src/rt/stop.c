@@ -155,18 +155,17 @@ void hd__stop_finish(struct hd_worker *w)
 	struct hd__table *table = &w->sched->table;
 
 	w->over = true;
+	hd__gate_shut();
 	for (;;) {
+		bool alone = hd__gate_is_empty(); /* whoever was inside has posted what it had to */
 		hd__take_news(w);
 		for (uint32_t slot = 0; w->alive > 0 && slot < ld_acq(&table->made); slot++) {
 			struct hd_process *p = &table->blocks[slot];
 			if (!(ld_acq(&p->control) & HD__DEAD) && p->state != 0)
 				abandon(w, p);
 		}
-		if (hd__gate_close()) {
-			if (hd__inbox_is_empty(&w->inbox))
-				return;
-			hd__gate_open(w->sched); /* somebody sent something in the last moment */
-		}
+		if (alone && w->alive == 0)
+			return;
 		hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
 	}
 }

@@ -1,7 +1,7 @@
 /* sched/gate.c - how plain threads get at the runtime.
  *
- * Owns:      one word: whether the gate is open, and how many are inside or about to find it shut. A process needs no gate: its
- *            runtime cannot end before it. */
+ * Owns:      one word: whether the gate is open, and how many are inside. Who finds it shut does not count, so that once it is
+ *            shut the number only falls, however many knock. A process needs no gate: its runtime cannot end before it. */
 #include "sched/gate.h"
 
 #include <stddef.h>
@@ -16,15 +16,23 @@ static struct hd__sched *running; /* written while the gate is shut; published b
 
 struct hd__sched *hd__gate_enter(void)
 {
-	if (add_acq_rel(&gate, 1) & OPEN) /* pairs with hd__gate_open */
-		return running;
-	hd__gate_leave();
-	return NULL;
+	uint32_t word = ld_rlx(&gate);
+
+	do
+		if (!(word & OPEN))
+			return NULL;
+	while (!cas_acq_rel(&gate, &word, word + 1)); /* pairs with hd__gate_open */
+	return running;
+}
+
+void hd__gate_enter_surely(void)
+{
+	add_acq_rel(&gate, 1);
 }
 
 void hd__gate_leave(void)
 {
-	add_acq_rel(&gate, -1u); /* pairs with hd__gate_close: what was done inside is done */
+	add_acq_rel(&gate, -1u); /* pairs with hd__gate_is_empty: what was done inside is done */
 }
 
 void hd__gate_open(struct hd__sched *sched)
@@ -33,10 +41,14 @@ void hd__gate_open(struct hd__sched *sched)
 	or_acq_rel(&gate, OPEN);
 }
 
-bool hd__gate_close(void)
+void hd__gate_shut(void)
 {
-	uint32_t empty = OPEN;
-	return cas_acq_rel(&gate, &empty, 0);
+	and_acq_rel(&gate, ~OPEN);
+}
+
+bool hd__gate_is_empty(void)
+{
+	return ld_acq(&gate) == 0;
 }
 
 void hd__gate_forget(void)

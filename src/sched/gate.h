@@ -10,12 +10,16 @@ struct hd__sched;
 struct hd__sched *hd__gate_enter(void);
 void hd__gate_leave(void);
 
+/* The same for a caller that knows that the runtime cannot end before it has done what it comes for. */
+void hd__gate_enter_surely(void);
+
 void hd__gate_open(struct hd__sched *sched);
+
+/* From now on nobody enters. */
+void hd__gate_shut(void);
+bool hd__gate_is_empty(void);
 
 /* In a forked child: nobody is inside, and there is nothing to get at. */
 void hd__gate_forget(void);
-
-/* Shuts the gate; false when somebody is inside, and then nothing has changed. */
-bool hd__gate_close(void);
 
 #endif

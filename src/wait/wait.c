@@ -73,11 +73,11 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		hd__os_futex_wake(&x->unparked); /* of which this reads nothing */
 		return;
 	}
-	/* p waits, so its runtime runs; the gate keeps it from ending, as p may, before the worker has been told */
+	/* p waits, so its runtime does not end; but it may as soon as p has its note, and the worker must be told of that too */
 	p->wake.apply = apply_wake;
 	struct hd_worker *home = p->home;
 	if (w == NULL)
-		hd__gate_enter();
+		hd__gate_enter_surely();
 	hd__post(home, &p->wake);
 	if (w == NULL)
 		hd__gate_leave();

@@ -1,0 +1,345 @@
+/* life/info.c - what processes say of themselves and of each other. */
+#include "life/life.h"
+
+#include <string.h>
+
+static struct hd_semaphore never;
+
+static void *wait_forever(void *arg)
+{
+	hd_semaphore_wait(&never, HD_FOREVER);
+	return arg;
+}
+
+static void *sleep_long(void *arg)
+{
+	hd_sleep(HD_SEC(1000));
+	return arg;
+}
+
+static void *join_it(void *arg)
+{
+	hd_join(*(hd_pid *)arg, NULL, HD_FOREVER);
+	return NULL;
+}
+
+static void *suspend_itself(void *arg)
+{
+	hd_suspend(hd_self(), HD_FOREVER);
+	return arg;
+}
+
+static void spawn_one_of_each(hd_pid pids[7])
+{
+	struct hd_spawn how = { .daemon = true, .priority = 50 };
+
+	pids[0] = born(hd_spawn_with(&how, wait_forever, NULL));
+	pids[1] = born(hd_spawn_with(&how, sleep_long, NULL));
+	pids[2] = born(hd_spawn_with(&how, join_it, &pids[0]));
+	pids[3] = born(hd_spawn_with(&how, suspend_itself, NULL));
+	pids[4] = born(hd_spawn_with(&how, nothing, NULL)); /* a zombie now */
+	how.priority = 20;
+	pids[5] = born(hd_spawn_with(&how, nothing, NULL)); /* ready */
+	how.suspended = true;
+	pids[6] = born(hd_spawn_with(&how, nothing, NULL));
+}
+
+HD_PROCESS_TEST(process_info_of_every_state)
+{
+	static const struct {
+		enum hd_state state;
+		enum hd_wait why;
+		int priority;
+		bool suspended, has_stack;
+	} expected[] = {
+		{ HD_WAITING, HD_WAIT_SEMAPHORE, 50, false, true }, { HD_WAITING, HD_WAIT_SLEEP, 50, false, true },
+		{ HD_WAITING, HD_WAIT_JOIN, 50, false, true },	    { HD_SUSPENDED, HD_WAIT_NONE, 50, true, true },
+		{ HD_ENDED, HD_WAIT_NONE, 50, false, false },	    { HD_READY, HD_WAIT_NONE, 20, false, false },
+		{ HD_SUSPENDED, HD_WAIT_NONE, 20, true, false },
+	};
+	static hd_pid pids[7];
+
+	spawn_one_of_each(pids);
+	for (int i = 0; i < 7; i++) {
+		struct hd_process_info info = info_of(pids[i]);
+
+		CHECK_EQ(info.state, expected[i].state);
+		CHECK_EQ(info.why, expected[i].why);
+		CHECK_EQ(info.priority, expected[i].priority);
+		CHECK_EQ(info.suspended, expected[i].suspended);
+		CHECK_EQ(info.stack_size > 0, expected[i].has_stack);
+		CHECK_EQ(info.stack_used > 0, expected[i].has_stack);
+		CHECK(info.stack_used <= info.stack_size);
+		CHECK_EQ(info.switches, i < 5 ? 1 : 0);
+		CHECK_EQ(info.policy, HD_FIFO);
+		CHECK(info.daemon);
+		CHECK(!info.detached);
+		CHECK_EQ(info.holder, i == 2 ? pids[0] : 0);
+		CHECK(info.since > 0);
+	}
+	struct hd_process_info me = info_of(hd_self());
+	CHECK_EQ(me.state, HD_RUNNING);
+	CHECK(!me.daemon && !me.suspended && !me.detached);
+	CHECK_STR(me.name, "main");
+}
+
+static void look_from_outside(void *arg)
+{
+	hd_pid *pids = arg;
+	struct hd_process_info info;
+
+	CHECK_EQ(info_of(pids[0]).why, HD_WAIT_SEMAPHORE);
+	CHECK_EQ(info_of(pids[1]).why, HD_WAIT_SLEEP);
+	CHECK_EQ(info_of(pids[2]).why, HD_WAIT_JOIN);
+	CHECK_EQ(state_of(pids[3]), HD_SUSPENDED);
+	CHECK_EQ(state_of(pids[4]), HD_ENDED);
+	CHECK_EQ(state_of(pids[6]), HD_SUSPENDED);
+	CHECK_EQ(hd_process_info(0, &info), -ESRCH);
+	CHECK_EQ(hd_process_info(-5, &info), -ESRCH);
+	CHECK_EQ(hd_process_info(pids[0] + ((hd_pid)1 << 24), &info), -ESRCH);
+}
+
+HD_PROCESS_TEST(process_info_from_a_plain_thread)
+{
+	static hd_pid pids[7];
+
+	spawn_one_of_each(pids);
+	on_plain_thread(look_from_outside, pids);
+}
+
+HD_PROCESS_TEST(process_info_of_the_dead)
+{
+	hd_pid zombie = born(hd_spawn_with(&(struct hd_spawn){ .name = "zombie", .priority = 41 }, nothing, NULL));
+
+	CHECK_EQ(state_of(zombie), HD_ENDED);
+	CHECK_STR(info_of(zombie).name, "zombie");
+	CHECK_EQ(info_of(zombie).priority, 41);
+	CHECK_EQ(hd_join(zombie, NULL, 0), 0);
+	CHECK(is_gone(zombie));
+	hd_pid heir = born(hd_spawn(nothing, NULL)); /* perhaps in the same slot */
+	CHECK(is_gone(zombie));
+	CHECK_EQ(state_of(heir), HD_READY);
+}
+
+static void *spin_for(void *arg)
+{
+	hd_time until = hd_after(*(hd_time *)arg);
+
+	while (hd_now() < until)
+		hd_checkpoint();
+	return NULL;
+}
+
+/* Whoever runs after a process that ended is not billed for it. The bounds are a tenth: these clocks are coarse. */
+HD_PROCESS_TEST(cpu_time_of_a_process_that_ended_is_not_billed_to_the_next)
+{
+	hd_time some = HD_MS(200), none = 0;
+	hd_pid busy = born(hd_spawn(spin_for, &some)), idle = born(hd_spawn(spin_for, &none));
+
+	hd_yield();
+	CHECK(info_of(busy).cpu_time >= HD_MS(100));
+	CHECK(info_of(idle).cpu_time <= HD_MS(100));
+	CHECK(info_of(hd_self()).cpu_time <= HD_MS(100));
+}
+
+static void *spin_and_stay(void *arg)
+{
+	spin_for(arg);
+	hd_yield();
+	return NULL;
+}
+
+HD_PROCESS_TEST(cpu_time_counts_what_a_process_used)
+{
+	hd_time some = HD_MS(100);
+	hd_pid pid = born(hd_spawn(spin_and_stay, &some));
+
+	hd_yield();
+	CHECK(info_of(pid).cpu_time >= HD_MS(50));
+	CHECK_EQ(info_of(pid).switches, 1);
+	hd_yield();
+	CHECK_EQ(info_of(pid).switches, 2);
+	CHECK_EQ(info_of(pid).cpu_time == 0, false);
+}
+
+struct seen {
+	hd_pid pids[16];
+	int count, stop_at;
+};
+
+static int see(const struct hd_process_info *info, void *arg)
+{
+	struct seen *seen = arg;
+
+	CHECK(seen->count < 16);
+	seen->pids[seen->count++] = info->pid;
+	return seen->count == seen->stop_at ? 7 : 0;
+}
+
+static bool has_seen(const struct seen *seen, hd_pid pid)
+{
+	int times = 0;
+
+	for (int i = 0; i < seen->count; i++)
+		times += seen->pids[i] == pid;
+	CHECK(times <= 1);
+	return times == 1;
+}
+
+static void see_from_outside(void *arg)
+{
+	CHECK_EQ(hd_each_process(see, arg), 0);
+}
+
+HD_PROCESS_TEST(each_process_sees_every_one_once)
+{
+	static hd_pid pids[7];
+	struct seen seen = { .stop_at = -1 }, again = { .stop_at = 3 }, outside = { .stop_at = -1 };
+
+	spawn_one_of_each(pids);
+	hd_pid gone = born(hd_spawn_at(50, nothing, NULL));
+	CHECK_EQ(hd_join(gone, NULL, 0), 0);
+
+	CHECK_EQ(hd_each_process(see, &seen), 0);
+	CHECK_EQ(seen.count, 8);
+	CHECK(has_seen(&seen, hd_self()));
+	for (int i = 0; i < 7; i++)
+		CHECK(has_seen(&seen, pids[i]));
+	CHECK(!has_seen(&seen, gone));
+
+	CHECK_EQ(hd_each_process(see, &again), 7); /* what fn answered */
+	CHECK_EQ(again.count, 3);
+
+	on_plain_thread(see_from_outside, &outside);
+	CHECK_EQ(outside.count, 8);
+}
+
+/* fn may call heddle, even to wait and to end what it is shown. */
+static int resume_and_join(const struct hd_process_info *info, void *arg)
+{
+	if (info->pid != hd_self()) {
+		CHECK_EQ(hd_resume(info->pid), 0);
+		CHECK_EQ(hd_join(info->pid, NULL, HD_FOREVER), 0);
+		++*(int *)arg;
+	}
+	return 0;
+}
+
+HD_PROCESS_TEST(each_process_may_call_heddle)
+{
+	int n = 0;
+
+	for (int i = 0; i < 50; i++)
+		born(hd_spawn_with(&(struct hd_spawn){ .suspended = true }, nothing, NULL));
+	CHECK_EQ(hd_each_process(resume_and_join, &n), 0);
+	CHECK_EQ(n, 50);
+	CHECK_EQ(stats_now().live_processes, 1);
+}
+
+HD_PROCESS_TEST(waiting_at_lists_in_the_order_of_running)
+{
+	hd_pid pids[5], ready[5] = { 0 };
+
+	for (int i = 0; i < 5; i++)
+		pids[i] = born(hd_spawn_at(33, nothing, NULL));
+	CHECK_EQ(hd_waiting_at(33, ready, 5), 5);
+	CHECK_EQ(memcmp(pids, ready, sizeof ready), 0);
+	CHECK_EQ(hd_waiting_at(33, NULL, 0), 5);
+	memset(ready, 0, sizeof ready);
+	CHECK_EQ(hd_waiting_at(33, ready, 2), 5);
+	CHECK_EQ(ready[1], pids[1]);
+	CHECK_EQ(ready[2], 0);
+	CHECK_EQ(hd_waiting_at(40, NULL, 0), 0); /* the runner is not ready, it runs */
+	CHECK_EQ(hd_waiting_at(10, NULL, 0), 0);
+	CHECK_EQ(hd_waiting_at(80, NULL, 0), 0);
+	CHECK_EQ(hd_waiting_at(9, NULL, 0), -EINVAL);
+	CHECK_EQ(hd_waiting_at(81, NULL, 0), -EINVAL);
+}
+
+static void *self_in_child(void *arg)
+{
+	*(hd_pid *)arg = hd_self();
+	return NULL;
+}
+
+HD_PROCESS_TEST(self_is_what_spawn_answered)
+{
+	hd_pid self = 0, pid = born(hd_spawn(self_in_child, &self));
+
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	CHECK_EQ(self, pid);
+	CHECK(hd_self() != pid);
+}
+
+/* ---- errno ---- */
+
+static struct hd_semaphore turn;
+
+static void *own_errno(void *arg)
+{
+	int mine = *(int *)arg;
+
+	CHECK_EQ(errno, 0); /* a new process begins with none */
+	errno = mine;
+	for (int i = 0; i < 10; i++) {
+		hd_yield();
+		CHECK_EQ(errno, mine);
+		hd_sleep(HD_US(10));
+		CHECK_EQ(errno, mine);
+		hd_semaphore_wait(&turn, HD_FOREVER);
+		CHECK_EQ(errno, mine);
+		hd_semaphore_signal(&turn);
+		CHECK_EQ(errno, mine);
+	}
+	return NULL;
+}
+
+HD_PROCESS_TEST(every_process_has_its_own_errno)
+{
+	static int codes[] = { EIO, ENOENT, EPERM, EINVAL };
+	hd_pid pids[4];
+
+	hd_semaphore_init(&turn, 1);
+	errno = ERANGE;
+	for (int i = 0; i < 4; i++)
+		pids[i] = born(hd_spawn_at(38 + i, own_errno, &codes[i]));
+	CHECK_EQ(errno, ERANGE);
+	join_all(pids, 4);
+	CHECK_EQ(errno, ERANGE);
+}
+
+static void errno_on_plain_threads(void *arg)
+{
+	struct hd_process_info info;
+	struct hd_stats stats;
+
+	errno = EDOM;
+	CHECK_EQ(hd_sleep(HD_US(100)), 0);
+	CHECK_EQ(hd_semaphore_wait(arg, hd_after(HD_US(100))), -ETIMEDOUT);
+	hd_pid pid = born(hd_spawn(nothing, NULL));
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_process_info(pid, &info), -ESRCH);
+	CHECK_EQ(hd_stats(&stats), 0);
+	CHECK_EQ(hd_suspend(pid, 0), -ESRCH);
+	CHECK_EQ(hd_yield(), -EPERM);
+	CHECK_EQ(errno, EDOM);
+}
+
+HD_PROCESS_TEST(errors_do_not_touch_errno)
+{
+	struct hd_semaphore s = HD_SEMAPHORE(0);
+	char long_name[] = "a name that is longer than any name may be";
+
+	errno = EDOM;
+	hd_spawn(NULL, NULL);
+	hd_spawn_with(&(struct hd_spawn){ .name = long_name }, nothing, NULL);
+	hd_join(hd_self(), NULL, HD_FOREVER);
+	hd_join(12345, NULL, HD_FOREVER);
+	hd_set_priority(hd_self(), 3);
+	hd_semaphore_wait(&s, hd_after(HD_US(10)));
+	hd_semaphore_try_wait(&s);
+	hd_run(NULL, nothing, NULL);
+	hd_shutdown(-1);
+	CHECK_EQ(errno, EDOM);
+	on_plain_thread(errno_on_plain_threads, &s);
+}

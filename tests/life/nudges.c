@@ -1,0 +1,90 @@
+/* life/nudges.c - requests to one process from its own worker and from plain threads at once. */
+#include <errno.h>
+
+#include "harness/process.h"
+#include "wait/threads.h"
+
+static hd_pid target;
+static int stop;
+static struct hd_semaphore never;
+
+static void *wait_for_ever(void *arg)
+{
+	hd_semaphore_wait(&never, HD_FOREVER);
+	return arg;
+}
+
+static void *steer(void *arg)
+{
+	unsigned seed = (unsigned)(long)arg;
+
+	while (!read_flag(&stop)) {
+		hd_pid pid = __atomic_load_n(&target, __ATOMIC_RELAXED);
+		int err = 0;
+		switch (next_random(&seed) % 4) {
+		case 0:
+			err = hd_suspend(pid, next_random(&seed) % 2 ? HD_FOREVER : 0);
+			break;
+		case 1:
+			err = hd_resume(pid);
+			break;
+		default:
+			err = hd_set_priority(pid, 20 + (int)(next_random(&seed) % 40));
+		}
+		CHECK(err == 0 || err == -EALREADY || err == -EINPROGRESS || err == -ESRCH);
+	}
+	return NULL;
+}
+
+/* A request from here must not take a note for delivered that is still on its way. */
+HD_PROCESS_TEST(nudge_requests_from_home_and_from_threads)
+{
+	pthread_t threads[2];
+	int n = hd_scaled(300000);
+
+	target = hd_spawn(wait_for_ever, NULL);
+	for (long i = 0; i < 2; i++)
+		threads[i] = start_thread(steer, (void *)(i + 1));
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(hd_set_priority(target, 20 + i % 50), 0);
+	set_flag(&stop, 1);
+	for (int i = 0; i < 2; i++)
+		join_thread(threads[i]);
+	CHECK_EQ(hd_set_priority(target, 33), 0);
+	CHECK_EQ(hd_priority(target), 33);
+	hd_resume(target);
+	CHECK_EQ(hd_semaphore_signal(&never), 0);
+	CHECK_EQ(hd_join(target, NULL, HD_FOREVER), 0);
+}
+
+static void *end_soon(void *arg)
+{
+	hd_yield();
+	return arg;
+}
+
+/* The target ends under the requests, and its block is used again at once: none of them hits the next tenant. */
+HD_PROCESS_TEST(nudge_requests_never_hit_the_next_tenant)
+{
+	pthread_t threads[2];
+	int n = hd_scaled(20000);
+
+	target = hd_spawn(end_soon, NULL);
+	for (long i = 0; i < 2; i++)
+		threads[i] = start_thread(steer, (void *)(i + 1));
+	for (int i = 0; i < n; i++) {
+		hd_pid pid = hd_spawn(end_soon, NULL);
+		CHECK(pid > 0);
+		__atomic_store_n(&target, pid, __ATOMIC_RELAXED);
+		if (i % 3 == 0)
+			hd_set_priority(pid, 20 + i % 50);
+		while (hd_join(pid, NULL, hd_after(HD_MS(1))) == -ETIMEDOUT)
+			hd_resume(pid);
+		hd_pid bystander = hd_spawn(end_soon, NULL); /* has the same block */
+		CHECK_EQ(hd_priority(bystander), 40);
+		CHECK_EQ(hd_join(bystander, NULL, HD_FOREVER), 0);
+	}
+	set_flag(&stop, 1);
+	for (int i = 0; i < 2; i++)
+		join_thread(threads[i]);
+}

@@ -1,0 +1,248 @@
+/* rt/config.c - what hd_run is told: by its caller, by the environment, and what it refuses. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "rt/capture.h"
+
+#include <stdlib.h>
+
+#include "life/life.h"
+
+static const char *const variables[] = { "HEDDLE_WORKERS", "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",
+					 "HEDDLE_QUANTUM", "HEDDLE_PREEMPTED",	"HEDDLE_MOVABLE" };
+
+static void clear_environment(void)
+{
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+		unsetenv(variables[i]);
+}
+
+/* What a runtime turned out to have, as processes see it. */
+static struct seen {
+	enum hd_policy policy;
+	size_t stack_size;
+	bool preempted_stays; /* before its equals */
+} seen;
+
+static void *look(void *arg)
+{
+	struct hd_process_info info = info_of(hd_self());
+
+	seen.policy = info.policy;
+	seen.stack_size = info.stack_size;
+	return arg;
+}
+
+static void *look_round(void *arg)
+{
+	CHECK_EQ(hd_join(born(hd_spawn(look, NULL)), NULL, HD_FOREVER), 0);
+	spawn_word(say, "equal ");
+	spawn_word_at(41, say, "better "); /* preempts us */
+	seen.preempted_stays = strcmp(trace_text(), "better ") == 0;
+	hd_yield();
+	CHECK_STR(trace_text(), "better equal ");
+	return arg;
+}
+
+static int run_and_look(const struct hd_config *config)
+{
+	trace_clear();
+	seen = (struct seen){ 0 };
+	return hd_run(config, look_round, NULL);
+}
+
+/* The guard page takes its part of a stack. */
+static bool is_about(size_t size, size_t asked)
+{
+	return size <= asked && size + 8192 >= asked;
+}
+
+HD_TEST(config_defaults)
+{
+	static const struct hd_config zero;
+
+	clear_environment();
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(run_and_look(i == 0 ? NULL : &zero), 0);
+		CHECK_EQ(seen.policy, HD_FIFO);
+		CHECK(is_about(seen.stack_size, 64 << 10));
+		CHECK(!seen.preempted_stays);
+	}
+}
+
+static const struct hd_config rare = { .workers = 1,
+				       .stack_size = 128 << 10,
+				       .policy = HD_RR,
+				       .quantum = HD_MS(3),
+				       .preempted = HD_PREEMPTED_HEAD,
+				       .movable = true };
+
+HD_TEST(config_fields_are_obeyed)
+{
+	clear_environment();
+	CHECK_EQ(run_and_look(&rare), 0);
+	CHECK_EQ(seen.policy, HD_RR);
+	CHECK(is_about(seen.stack_size, 128 << 10));
+	CHECK(seen.preempted_stays);
+}
+
+static void fill_environment(void)
+{
+	setenv("HEDDLE_WORKERS", "1", 1);
+	setenv("HEDDLE_STACK_SIZE", "32768", 1);
+	setenv("HEDDLE_POLICY", "io", 1);
+	setenv("HEDDLE_QUANTUM", "5000000", 1);
+	setenv("HEDDLE_PREEMPTED", "head", 1);
+	setenv("HEDDLE_MOVABLE", "1", 1);
+}
+
+HD_TEST(environment_overrides_defaults_and_config)
+{
+	clear_environment();
+	fill_environment();
+	CHECK_EQ(run_and_look(NULL), 0);
+	CHECK_EQ(seen.policy, HD_IO);
+	CHECK(is_about(seen.stack_size, 32 << 10));
+	CHECK(seen.preempted_stays);
+
+	setenv("HEDDLE_POLICY", "fifo", 1);
+	setenv("HEDDLE_PREEMPTED", "tail", 1);
+	CHECK_EQ(run_and_look(&rare), 0);
+	CHECK_EQ(seen.policy, HD_FIFO);
+	CHECK(is_about(seen.stack_size, 32 << 10));
+	CHECK(!seen.preempted_stays);
+}
+
+HD_TEST(environment_overrides_field_by_field)
+{
+	clear_environment();
+	setenv("HEDDLE_POLICY", "rr", 1);
+	CHECK_EQ(run_and_look(&(struct hd_config){ .stack_size = 16 << 10, .preempted = HD_PREEMPTED_HEAD }), 0);
+	CHECK_EQ(seen.policy, HD_RR);
+	CHECK(is_about(seen.stack_size, 16 << 10));
+	CHECK(seen.preempted_stays);
+}
+
+HD_TEST(fixed_config_ignores_the_environment)
+{
+	struct hd_config fixed = rare;
+
+	fixed.fixed = true;
+	clear_environment();
+	fill_environment();
+	setenv("HEDDLE_WORKERS", "nonsense", 1);
+	setenv("HEDDLE_QUANTUM", "-1", 1);
+	CHECK_EQ(run_and_look(&fixed), 0);
+	CHECK_EQ(seen.policy, HD_RR);
+	CHECK(is_about(seen.stack_size, 128 << 10));
+}
+
+/* A quantum from the environment: two loops that never yield take turns only if the policy and the quantum arrived. */
+static int turns;
+
+static void *alternate(void *arg)
+{
+	int me = *(int *)arg;
+
+	while (turns < 6)
+		if (turns % 2 == me)
+			turns++;
+		else
+			hd_checkpoint();
+	return NULL;
+}
+
+static void *two_loops(void *arg)
+{
+	static int even = 0, odd = 1;
+	hd_pid pids[] = { born(hd_spawn(alternate, &even)), born(hd_spawn(alternate, &odd)) };
+
+	join_all(pids, 2);
+	CHECK(stats_now().expired_quanta > 0);
+	return arg;
+}
+
+HD_TEST(environment_sets_policy_and_quantum)
+{
+	clear_environment();
+	setenv("HEDDLE_POLICY", "rr", 1);
+	setenv("HEDDLE_QUANTUM", "100000", 1);
+	CHECK_EQ(hd_run(NULL, two_loops, NULL), 0);
+	CHECK_EQ(turns, 6);
+}
+
+HD_TEST(bad_environment_is_refused_by_name)
+{
+	static const struct {
+		const char *name, *value, *message;
+	} cases[] = {
+		{ "HEDDLE_WORKERS", "0", "heddle: HEDDLE_WORKERS=0: not a number from 1 to " },
+		{ "HEDDLE_WORKERS", "", "heddle: HEDDLE_WORKERS=: not a number" },
+		{ "HEDDLE_WORKERS", "two", "heddle: HEDDLE_WORKERS=two: not a number" },
+		{ "HEDDLE_WORKERS", "-1", "HEDDLE_WORKERS=-1" },
+		{ "HEDDLE_STACK_SIZE", "64k", "heddle: HEDDLE_STACK_SIZE=64k: not a number" },
+		{ "HEDDLE_STACK_SIZE", "0", "HEDDLE_STACK_SIZE=0" },
+		{ "HEDDLE_STACK_SIZE", "99999999999999999999", "HEDDLE_STACK_SIZE=99999999999999999999" },
+		{ "HEDDLE_STACK_SIZE", "1000000000000", "HEDDLE_STACK_SIZE=1000000000000" },
+		{ "HEDDLE_POLICY", "lifo", "heddle: HEDDLE_POLICY=lifo: expected fifo, rr, io" },
+		{ "HEDDLE_POLICY", "", "HEDDLE_POLICY=" },
+		{ "HEDDLE_QUANTUM", "0", "HEDDLE_QUANTUM=0" },
+		{ "HEDDLE_QUANTUM", "1ms", "HEDDLE_QUANTUM=1ms" },
+		{ "HEDDLE_PREEMPTED", "middle", "heddle: HEDDLE_PREEMPTED=middle: expected tail, head" },
+		{ "HEDDLE_MOVABLE", "yes", "HEDDLE_MOVABLE=yes" },
+		{ "HEDDLE_MOVABLE", "2", "HEDDLE_MOVABLE=2" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		clear_environment();
+		setenv(cases[i].name, cases[i].value, 1);
+		capture_begin();
+		int err = hd_run(NULL, look_round, NULL);
+		const char *text = capture_end();
+		CHECK_EQ(err, -EINVAL);
+		CHECK(says(text, cases[i].message));
+		CHECK_EQ(times_said(text, "\n"), 1);
+	}
+	clear_environment();
+	CHECK_EQ(run_and_look(NULL), 0); /* no harm was done */
+}
+
+HD_TEST(bad_config_is_refused_by_name)
+{
+	static const struct {
+		struct hd_config config;
+		const char *message;
+	} cases[] = {
+		{ { .policy = (enum hd_policy)4, .fixed = true }, "hd_config.policy is out of range" },
+		{ { .policy = (enum hd_policy) - 1, .fixed = true }, "hd_config.policy is out of range" },
+		{ { .preempted = (enum hd_preempted)2, .fixed = true }, "hd_config.preempted is out of range" },
+		{ { .quantum = -1, .fixed = true }, "hd_config.quantum is out of range" },
+		{ { .stack_size = SIZE_MAX, .fixed = true }, "hd_config.stack_size is out of range" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		capture_begin();
+		int err = hd_run(&cases[i].config, look_round, NULL);
+		const char *text = capture_end();
+		CHECK_EQ(err, -EINVAL);
+		CHECK(says(text, cases[i].message));
+	}
+	CHECK_EQ(hd_run(&rare, NULL, NULL), -EINVAL); /* no main */
+}
+
+HD_TEST(more_workers_than_one_are_not_there_yet)
+{
+	clear_environment();
+	capture_begin();
+	int by_config = hd_run(&(struct hd_config){ .workers = 2, .fixed = true }, look_round, NULL);
+	setenv("HEDDLE_WORKERS", "3", 1);
+	int by_environment = hd_run(NULL, look_round, NULL);
+	const char *text = capture_end();
+
+	CHECK_EQ(by_config, -ENOTSUP);
+	CHECK_EQ(by_environment, -ENOTSUP);
+	CHECK(says(text, "heddle: 2 workers were asked for"));
+	CHECK(says(text, "heddle: 3 workers were asked for"));
+	setenv("HEDDLE_WORKERS", "1", 1);
+	CHECK_EQ(run_and_look(&(struct hd_config){ .workers = 2 }), 0); /* the environment says one */
+}
