@@ -2,6 +2,7 @@
  *
  * One writer: everything in a control block is written by the process's home worker alone, with plain stores, except
  *   control      any thread, by compare-and-swap (below)
+ *   outcome      whoever decides its wait, by compare-and-swap
  *   news, bond   whoever holds news.lock
  *   wake, nudge  whoever has the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.
@@ -78,11 +79,13 @@ struct hd_process {
 	hd_time since;	  /* coarse time of the last change of state (*) */
 
 	uint64_t control;
-	struct hd_waiter *waiter; /* WAITING: its record */
+	struct hd_waiter *waiter; /* WAITING: its record; NULL: for time alone */
 	uint64_t timer;		  /* WAITING: the order of its deadline; 0: none */
 	hd_time cpu_time;	  /* coarse (*) */
 	uint64_t switches;	  /* (*) */
-	hd_time quantum_left;	  /* HD_RR, HD_IO: of the current quantum; 0: a new one */
+	uint32_t outcome;	  /* WAITING: how it ended (wait/wait.h); decided by any thread, acq_rel */
+	uint8_t why;		  /* WAITING: enum hd_wait (*) */
+	bool daemon, ending;
 	char *stack;		  /* lowest address above the guard; NULL before the first run and after the end (*) */
 	struct hd__locals *locals;
 
@@ -95,8 +98,7 @@ struct hd_process {
 	uint8_t end_kind;    /* enum hd_end_kind */
 	uint8_t bond;	     /* enum hd__bond */
 	uint8_t stack_class; /* log2 of its stack's size */
-	uint8_t why;	     /* enum hd_wait (*) */
-	bool daemon, ending;
+	hd_time quantum_left; /* HD_RR, HD_IO: of the current quantum; 0: a new one */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;
 } __attribute__((aligned(64)));

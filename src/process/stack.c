@@ -136,6 +136,8 @@ char *hd__stacks_take_owner(struct hd__stacks *s)
 		slot = s->free[s->nfree];
 		if (s->cold > s->nfree)
 			st_rlx(&s->cold, s->nfree);
+		if (s->nfree > 0) /* have the next one's top fetched, for whoever starts next */
+			__builtin_prefetch(hd__stack_top(slot_base(s, s->free[s->nfree - 1]) + HD__PAGE_SIZE, s->size_class) - 64, 1);
 	} else {
 		if (unlikely(s->made == ld_acq(&s->guarded))) { /* pairs with guard_locked's release */
 			hd__lock(&s->lock);

@@ -195,7 +195,12 @@ static void look_at_clock(struct hd_worker *w)
 	struct hd__timer due;
 
 	while (hd__timers_take_due(&w->timers, now, &due)) {
-		struct hd_process *p = &w->sched->table.blocks[HD__TIMER_WHOSE(due.order)];
+		struct hd_process *blocks = w->sched->table.blocks, *p = &blocks[HD__TIMER_WHOSE(due.order)];
+		if (w->timers.count > 0) { /* whose is next? have it fetched meanwhile */
+			const char *next = (const char *)&blocks[HD__TIMER_WHOSE(w->timers.heap[1].order)];
+			__builtin_prefetch(next);
+			__builtin_prefetch(next + 64);
+		}
 		p->timer = 0;
 		w->sched->hooks.expired(w, p);
 	}

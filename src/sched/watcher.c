@@ -16,21 +16,23 @@
 
 #define TICK HD_MS(10)
 #define PAUSE_MIN HD_US(50)
-#define PAUSE_MAX HD_MS(1)
+#define PAUSE_MAX HD_US(500)
 
 /* When to look again, no sooner than after `pause`; tells the workers whose alarm is due. */
 static hd_time look_round(struct hd__sched *sched, hd_time now, hd_time *pause)
 {
 	struct hd_worker *w = &sched->worker;
+	struct hd__watcher *watcher = &sched->watcher;
 
 	if (ld_seq(&w->attention) & HD__ASLEEP)
 		return HD_FOREVER;
 	hd_time alarm = ld_seq(&w->alarm);
-	if (alarm <= now) {
+	if (alarm <= now && alarm == watcher->seen) {
 		if (!(ld_rlx(&w->attention) & HD__ALARM))
 			hd__raise(w, HD__ALARM);
 		*pause = PAUSE_MIN;
 	}
+	watcher->seen = alarm; /* a due alarm that is new: the worker has just looked at the clock, and may do so again */
 	if (alarm < now + *pause)
 		alarm = now + *pause;
 	return alarm < now + TICK ? alarm : now + TICK;

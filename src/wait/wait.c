@@ -1,6 +1,6 @@
 /* wait/wait.c - wait queues, park and unpark.
  *
- * Owns:       struct hd_waitq, struct hd_waiter.
+ * Owns:       struct hd_waitq, struct hd_waiter, and the outcome of a process's wait.
  * Invariant:  a waiter's outcome leaves WAITING once. A waiter that is in a queue waits there, or has just timed out and is
  *             about to be taken out. A claimed waiter does not leave before it is unparked.
  * Locking:    the queue's byte guards the list and whatever the primitive keeps beside it. The outcome is decided without
@@ -92,13 +92,11 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
 	}
 }
 
-/* Takes a waiter that has just been decided by other means than a claim out of its queue, if it is in one. */
+/* Takes a waiter that has just been decided by other means than a claim out of its queue. */
 static void withdraw(struct hd_waiter *x)
 {
 	struct hd_waitq *q = x->queue;
 
-	if (q == NULL)
-		return;
 	hd__waitq_lock(q);
 	if (x->linked) /* a claim that came after the decision has dropped it */
 		unlink_waiter(q, x);
@@ -131,8 +129,9 @@ static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
 			continue;
 		if (hd__os_clock.now(&hd__os_clock) < until)
 			continue;
-		if (hd__decide(&x, HD__TIMED_OUT)) {
-			withdraw(&x);
+		if (hd__decide(&x.outcome, HD__TIMED_OUT)) {
+			if (q != NULL)
+				withdraw(&x);
 			break;
 		}
 		until = HD_FOREVER; /* claimed: it is being unparked this moment */
@@ -165,16 +164,15 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		if (until < w->alarm)
 			w->chores |= HD__ALARM_IS_LATE;
 	}
-	x.process = me;
-	st_rlx(&x.outcome, HD__WAITING);
-	x.why = (uint8_t)why;
-	x.linked = false;
-	x.queue = q;
-	if (q != NULL) {
+	st_rlx(&me->outcome, HD__WAITING);
+	if (likely(q != NULL)) {
+		x.process = me;
+		x.queue = q;
+		x.why = (uint8_t)why;
 		link_tail(q, &x);
+		me->waiter = &x;
 		w->release = &q->lock;
 	}
-	me->waiter = &x;
 	st_rlx(&me->why, (uint8_t)why);
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_WAITING, now);
@@ -190,8 +188,8 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 		hd__leave_idle(w, me);
 
 	me->waiter = NULL;
-	enum hd__outcome outcome = ld_acq(&x.outcome); /* pairs with decide's release */
-	HD_ASSERT(outcome != HD__WAITING && !x.linked, "a process was woken from a wait that is not over");
+	enum hd__outcome outcome = ld_acq(&me->outcome); /* pairs with hd__decide's release */
+	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
 	if (unlikely(outcome == HD__TERMINATED)) {
 		w = hd__self();
 		w->sched->hooks.doomed(w, me);
@@ -201,22 +199,20 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 {
-	struct hd_waiter *x = p->waiter;
-
-	HD_ASSERT(p->state == HD_WAITING && x != NULL, "a deadline came for a process that does not wait");
-	if (!hd__decide(x, HD__TIMED_OUT))
+	HD_ASSERT(p->state == HD_WAITING, "a deadline came for a process that does not wait");
+	if (!hd__decide(&p->outcome, HD__TIMED_OUT))
 		return; /* a grant came first, and its wake is on the way */
 	bump(&w->stats.timeouts, 1);
-	withdraw(x);
+	if (p->waiter != NULL)
+		withdraw(p->waiter);
 	hd__make_ready(w, p);
 }
 
 void hd__wait_terminate(struct hd_worker *w, struct hd_process *p)
 {
-	struct hd_waiter *x = p->waiter;
-
-	if (!hd__decide(x, HD__TERMINATED))
+	if (!hd__decide(&p->outcome, HD__TERMINATED))
 		return;
-	withdraw(x);
+	if (p->waiter != NULL)
+		withdraw(p->waiter);
 	hd__wake_owner(w, p);
 }

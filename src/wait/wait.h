@@ -18,15 +18,15 @@ enum hd__outcome {
 	HD__TERMINATED /* the waiter must end */
 };
 
-/* On the waiter's stack while it waits. */
+/* On the waiter's stack while it waits in a queue. */
 struct hd_waiter {
 	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
 	struct hd_process *process;    /* NULL: a plain thread */
-	uint32_t outcome;	       /* enum hd__outcome; acq_rel: publishes what was granted */
-	uint8_t why;		       /* enum hd_wait */
-	bool linked;		       /* in the queue; under its lock */
-	struct hd_waitq *queue;	       /* NULL: it waits for time alone */
-	uint32_t unparked;	       /* plain thread: the word it sleeps on; release, acquire */
+	struct hd_waitq *queue;
+	uint8_t why;		/* enum hd_wait */
+	bool linked;		/* in the queue; under its lock */
+	uint32_t outcome;	/* plain thread: enum hd__outcome; a process has it in its block */
+	uint32_t unparked;	/* plain thread: the word it sleeps on; release, acquire */
 };
 
 static inline void hd__waitq_lock(struct hd_waitq *q)
@@ -39,11 +39,16 @@ static inline void hd__waitq_unlock(struct hd_waitq *q)
 	hd__unlock(&q->lock);
 }
 
+static inline uint32_t *hd__outcome_of(struct hd_waiter *x)
+{
+	return likely(x->process != NULL) ? &x->process->outcome : &x->outcome;
+}
+
 /* Decides a wait, if nothing has. */
-static inline bool hd__decide(struct hd_waiter *x, enum hd__outcome outcome)
+static inline bool hd__decide(uint32_t *word, enum hd__outcome outcome)
 {
 	uint32_t waiting = HD__WAITING;
-	return cas_acq_rel(&x->outcome, &waiting, outcome); /* pairs with the acquire of whoever reads it after the wait */
+	return cas_acq_rel(word, &waiting, outcome); /* pairs with the acquire of the waiter, when it goes on */
 }
 
 /* The same for a waiter in a queue that the caller has locked. When it is at home here no atomic operation is needed: its
@@ -51,11 +56,13 @@ static inline bool hd__decide(struct hd_waiter *x, enum hd__outcome outcome)
  * worker, NULL on a plain thread. */
 static inline bool hd__decide_locked(struct hd_worker *w, struct hd_waiter *x, enum hd__outcome outcome)
 {
-	if (unlikely(x->process == NULL || x->process->home != w))
-		return hd__decide(x, outcome);
-	if (unlikely(ld_rlx(&x->outcome) != HD__WAITING))
+	struct hd_process *p = x->process;
+
+	if (unlikely(p == NULL || p->home != w))
+		return hd__decide(hd__outcome_of(x), outcome);
+	if (unlikely(ld_rlx(&p->outcome) != HD__WAITING))
 		return false;
-	st_rlx(&x->outcome, outcome);
+	st_rlx(&p->outcome, outcome);
 	return true;
 }
 
@@ -98,7 +105,7 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
 
 __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
 {
-	HD_ASSERT(ld_rlx(&x->outcome) != HD__WAITING, "a waiter was unparked that nobody had claimed");
+	HD_ASSERT(ld_rlx(hd__outcome_of(x)) != HD__WAITING, "a waiter was unparked that nobody had claimed");
 	if (likely(x->process != NULL && x->process->home == w))
 		hd__wake_owner(w, x->process);
 	else
