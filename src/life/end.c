@@ -27,9 +27,9 @@ static bool die(struct hd_process *p)
 }
 
 /* Tells the world that p has ended; p is gone when it returns true. */
-static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_end how)
+static inline bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_end how)
 {
-	struct hd_waiter *waiting = NULL;
+	struct hd_waiter *first, *others = NULL; /* whoever waits for it: nearly always one, the joiner */
 
 	hd__waitq_lock(&p->news);
 	if (unlikely(!die(p))) {
@@ -44,14 +44,18 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_en
 	w->counted -= !p->daemon;
 	bump(&w->stats.ended, 1);
 	hd__move(w, p, HD_ENDED);
-	if (p->news.head != NULL)
-		waiting = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
+	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
+	if (unlikely(p->news.head != NULL))
+		others = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
 	bool forget = p->bond == HD__DETACHED;
 	hd__waitq_unlock(&p->news);
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
 		hd__table_drop(&w->sched->table, &w->blocks, p);
-	hd__unpark_all(w, waiting);
+	if (first != NULL)
+		hd__unpark(w, first);
+	if (unlikely(others != NULL))
+		hd__unpark_all(w, others);
 	return true;
 }
 

@@ -9,7 +9,7 @@
 #include "life/life.h"
 
 /* Locks p's news if `pid` still names it. */
-static bool lock_if_alive_or_zombie(struct hd_process *p, hd_pid pid)
+static inline bool lock_if_alive_or_zombie(struct hd_process *p, hd_pid pid)
 {
 	if (p == NULL)
 		return false;
@@ -21,14 +21,14 @@ static bool lock_if_alive_or_zombie(struct hd_process *p, hd_pid pid)
 }
 
 /* p is dead and the caller's alone. */
-static void collect(struct hd__caller caller, struct hd_process *p, struct hd_end *end)
+static inline void collect(struct hd__caller caller, struct hd_process *p, struct hd_end *end)
 {
 	if (end != NULL)
 		*end = (struct hd_end){.kind = p->end_kind, .result = p->value, .err = p->end_err};
 	hd__table_drop(&caller.sched->table, hd__own_blocks(caller), p);
 }
 
-static int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_time until)
+static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_time until)
 {
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid), *next = NULL;
 
@@ -77,11 +77,15 @@ int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)
 
 int hd_join(hd_pid pid, void **result, hd_time until)
 {
+	struct hd__caller caller = hd__call_begin();
 	struct hd_end end;
-	int err = hd_join_end(pid, &end, until);
 
+	if (caller.sched == NULL)
+		return -EPERM;
+	int err = join(caller, pid, &end, until);
 	if (err == 0 && result != NULL)
 		*result = end.kind == HD_END_RETURNED ? end.result : NULL;
+	hd__call_end(caller);
 	return err;
 }
 

@@ -2,6 +2,7 @@
 #ifndef LIFE_LIFE_H
 #define LIFE_LIFE_H
 
+#include "sched/gate.h"
 #include "wait/wait.h"
 
 /* A caller of any kind: its worker (NULL on a plain thread) and the runtime (NULL when none runs). Every call of class (b) in
@@ -10,8 +11,17 @@ struct hd__caller {
 	struct hd_worker *w;
 	struct hd__sched *sched;
 };
-struct hd__caller hd__call_begin(void);
-void hd__call_end(struct hd__caller caller);
+static inline struct hd__caller hd__call_begin(void)
+{
+	struct hd_worker *w = hd__self();
+	return (struct hd__caller){w, likely(w != NULL) ? w->sched : hd__gate_enter()};
+}
+
+static inline void hd__call_end(struct hd__caller caller)
+{
+	if (unlikely(caller.w == NULL && caller.sched != NULL))
+		hd__gate_leave();
+}
 
 /* The store from which the caller takes blocks and to which it returns them. */
 static inline struct hd__blocks *hd__own_blocks(struct hd__caller caller)

@@ -7,22 +7,8 @@
 #include <string.h>
 
 #include "life/life.h"
-#include "sched/gate.h"
-#include "sched/state.h"
 
-struct hd__caller hd__call_begin(void)
-{
-	struct hd_worker *w = hd__self();
-	return (struct hd__caller){w, w != NULL ? w->sched : hd__gate_enter()};
-}
-
-void hd__call_end(struct hd__caller caller)
-{
-	if (caller.w == NULL && caller.sched != NULL)
-		hd__gate_leave();
-}
-
-static void arrive_at_home(struct hd_worker *w, struct hd_process *p)
+static inline void arrive_at_home(struct hd_worker *w, struct hd_process *p)
 {
 	w->alive++;
 	w->counted += !p->daemon;

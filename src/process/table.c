@@ -42,18 +42,10 @@ static struct hd_process *take_locked(struct hd__table *t)
 	return p;
 }
 
-struct hd_process *hd__table_take(struct hd__table *t, struct hd__blocks *own)
+struct hd_process *hd__table_take_shared(struct hd__table *t, struct hd__blocks *own)
 {
-	struct hd_process *p;
-
-	if (own != NULL && (p = own->free) != NULL) {
-		own->free = p->next;
-		own->count--;
-		bump(&own->taken, 1);
-		return p;
-	}
 	hd__lock(&t->lock);
-	p = take_locked(t);
+	struct hd_process *p = take_locked(t);
 	if (p != NULL)
 		bump(own != NULL ? &own->taken : &t->taken, 1);
 	for (int i = 1; own != NULL && i < BATCH; i++) {

@@ -26,7 +26,18 @@ void hd__table_fini(struct hd__table *t);
 
 /* A free block, its control word still dead; `own` is the calling worker's store, NULL on a plain thread. NULL when 2^24
  * processes exist. */
-struct hd_process *hd__table_take(struct hd__table *t, struct hd__blocks *own);
+struct hd_process *hd__table_take_shared(struct hd__table *t, struct hd__blocks *own);
+
+static inline struct hd_process *hd__table_take(struct hd__table *t, struct hd__blocks *own)
+{
+	if (unlikely(own == NULL || own->free == NULL))
+		return hd__table_take_shared(t, own);
+	struct hd_process *p = own->free;
+	own->free = p->next;
+	own->count--;
+	bump(&own->taken, 1);
+	return p;
+}
 
 /* Frees a block whose process is dead: its id will not be used again. Nobody may touch it afterwards but to find its id gone. */
 void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p);

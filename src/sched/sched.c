@@ -73,7 +73,7 @@ void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_pol
 }
 
 /* Binds a stack to a process that has never run. */
-static bool start(struct hd_worker *w, struct hd_process *p)
+static inline bool start(struct hd_worker *w, struct hd_process *p)
 {
 	char *stack = hd__stacks_take_owner(&w->stacks[p->stack_class]);
 
