@@ -39,7 +39,7 @@ static void obey_suspend(struct hd_worker *w, struct hd_process *p, bool suspend
 		hd__move(w, p, HD_SUSPENDED);
 		w->resched |= HD__BETTER_READY; /* it is at a safe point, which will find it stopped */
 	} else if (!suspend && p->state == HD_SUSPENDED) {
-		hd__make_ready(w, p);
+		hd__resume_owner(w, p);
 	}
 }
 

@@ -48,12 +48,14 @@ struct hd_process *hd__table_take_shared(struct hd__table *t, struct hd__blocks 
 	struct hd_process *p = take_locked(t);
 	if (p != NULL)
 		bump(own != NULL ? &own->taken : &t->taken, 1);
+	struct hd_process **end = own != NULL ? &own->free : NULL; /* empty: that is why we are here */
 	for (int i = 1; own != NULL && i < BATCH; i++) {
 		struct hd_process *spare = take_locked(t);
 		if (spare == NULL)
 			break;
-		spare->next = own->free;
-		own->free = spare;
+		spare->next = NULL;
+		*end = spare;
+		end = &spare->next;
 		own->count++;
 	}
 	hd__unlock(&t->lock);

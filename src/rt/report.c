@@ -25,11 +25,11 @@ void hd__report_stuck(struct hd_worker *w, const char *headline)
 		char holder[64] = "";
 		if (info.holder != 0)
 			snprintf(holder, sizeof holder, " for process %lld", (long long)info.holder);
-		hd__complain("heddle:   process %lld %s%s%s%sof priority %d %s%s%s%s since %.3f s ago\n", (long long)info.pid, quote,
+		hd__complain("heddle:   process %lld %s%s%s%sof priority %d %s%s%s%s, for %.3f s\n", (long long)info.pid, quote,
 			     info.name, quote, info.name[0] != 0 ? " " : "", info.priority,
 			     info.state == HD_SUSPENDED ? "is suspended" : "waits in ",
 			     info.state == HD_WAITING ? hd__wait_name(info.why) : "", holder,
-			     info.state == HD_WAITING && info.suspended ? ", suspended," : "", (double)(now - info.since) / 1e9);
+			     info.state == HD_WAITING && info.suspended ? ", suspended" : "", (double)(now - info.since) / 1e9);
 	}
 	if (lines > LINES_MAX)
 		hd__complain("heddle:   and %u more\n", lines - LINES_MAX);

@@ -53,7 +53,7 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 	while (!cas_acq_rel(&p->control, &control, (control | HD__DOOMED) & ~(uint64_t)HD__SUSPEND))
 		;
 	if (p->state == HD_SUSPENDED)
-		hd__make_ready(w, p);
+		hd__resume_owner(w, p);
 	else if (p->state == HD_WAITING && !p->ending)
 		hd__wait_terminate(w, p);
 }

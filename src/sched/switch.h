@@ -17,18 +17,22 @@ static inline void hd__arrive(struct hd_worker *w)
 	}
 }
 
-/* Makes p ready, at the tail of its level (or suspended, if it should be). If it should run before the runner, the runner's
- * next safe point lets it. */
-static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
+/* Makes p ready, at the tail of its level. If it should run before the runner, the runner's next safe point lets it. */
+static inline void hd__resume_owner(struct hd_worker *w, struct hd_process *p)
 {
-	if (unlikely(hd__should_stop(ld_rlx(&p->control)))) { /* if it is just being set, its note comes yet */
-		hd__move(w, p, HD_SUSPENDED);
-		return;
-	}
 	hd__move(w, p, HD_READY);
 	hd__runq_push_tail(&w->runq, p);
 	if (p->priority > w->running_priority)
 		w->resched |= HD__BETTER_READY;
+}
+
+/* The same for one that was not suspended: it is now, if it should be. */
+static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
+{
+	if (unlikely(hd__should_stop(ld_rlx(&p->control)))) /* if it is just being set, its note comes yet */
+		hd__move(w, p, HD_SUSPENDED);
+	else
+		hd__resume_owner(w, p);
 }
 
 /* The choose-next seam. Takes the next process off the run queue, ready to be switched to; NULL when the worker must idle. */

@@ -248,7 +248,8 @@ static void *left_joining(void *arg)
 static void *left_ready(void *arg)
 {
 	speak_at_the_end("ready");
-	hd_yield();
+	for (int i = 0; i < 10; i++)
+		hd_yield();
 	hd_semaphore_wait(&never, HD_FOREVER); /* it goes on until it waits */
 	trace("woken ");
 	return arg;
@@ -566,13 +567,13 @@ HD_TEST(deadlock_is_declared_and_reported)
 	CHECK_STR(trace_text(), "");
 	CHECK(says(text, "heddle: deadlock: nobody can run, and nothing can wake anybody\n"));
 	CHECK_EQ(times_said(text, "\n"), 4);
-	snprintf(line, sizeof line, "heddle:   process %lld \"main\" of priority 40 waits in hd_semaphore_wait since ",
+	snprintf(line, sizeof line, "heddle:   process %lld \"main\" of priority 40 waits in hd_semaphore_wait, for ",
 		 (long long)main_pid);
 	CHECK(says(text, line));
-	snprintf(line, sizeof line, "heddle:   process %lld \"child\" of priority 50 waits in hd_join for process %lld since ",
+	snprintf(line, sizeof line, "heddle:   process %lld \"child\" of priority 50 waits in hd_join for process %lld, for ",
 		 (long long)child_pid, (long long)main_pid);
 	CHECK(says(text, line));
-	snprintf(line, sizeof line, "heddle:   process %lld of priority 50 is suspended since ", (long long)stopped_pid);
+	snprintf(line, sizeof line, "heddle:   process %lld of priority 50 is suspended, for ", (long long)stopped_pid);
 	CHECK(says(text, line));
 	CHECK_EQ(hd_run(&one_worker, nothing, NULL), 0);
 }
@@ -616,7 +617,7 @@ HD_TEST(suspended_process_that_nobody_can_resume_is_a_deadlock)
 	const char *text = capture_end();
 
 	CHECK_EQ(err, -EDEADLK);
-	CHECK(says(text, "\"forgotten\" of priority 40 is suspended since "));
+	CHECK(says(text, "\"forgotten\" of priority 40 is suspended, for "));
 }
 
 static void *only_daemon_waits(void *arg)
@@ -652,7 +653,8 @@ HD_TEST(long_deadlock_report_is_cut)
 	CHECK_EQ(times_said(text, "waits in hd_semaphore_wait"), 50);
 }
 
-/* Waits until the report has come, then for longer than it took, then wakes the waiter. */
+/* Waits until the report has come, then for longer than it took, makes the worker look up now and then, and at last wakes the
+ * waiter. */
 static void *wake_after_report(void *arg)
 {
 	struct timespec pause = { 0, 10000000 };
@@ -660,8 +662,10 @@ static void *wake_after_report(void *arg)
 	(void)arg;
 	while (strstr(captured(), "stuck: ") == NULL)
 		nanosleep(&pause, NULL);
-	for (int i = 0; i < 130; i++)
+	for (int i = 0; i < 130; i++) {
+		CHECK_EQ(hd_set_policy(main_pid, i % 2 == 0 ? HD_RR : HD_FIFO), 0);
 		nanosleep(&pause, NULL);
+	}
 	CHECK_EQ(hd_semaphore_signal(&never), 0);
 	return NULL;
 }
@@ -669,6 +673,7 @@ static void *wake_after_report(void *arg)
 static void *wait_for_a_thread(void *arg)
 {
 	hd_semaphore_init(&never, 0);
+	main_pid = hd_self();
 	CHECK_EQ(pthread_create(&outside, NULL, wake_after_report, NULL), 0);
 	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("woken");
@@ -684,7 +689,7 @@ HD_TEST(with_a_foreign_thread_being_stuck_is_reported_once_and_slept_through)
 	CHECK_EQ(err, 0);
 	CHECK_STR(trace_text(), "woken");
 	CHECK_EQ(times_said(text, "stuck: nobody has run for a second"), 1);
-	CHECK(says(text, "\"main\" of priority 40 waits in hd_semaphore_wait since "));
+	CHECK(says(text, "\"main\" of priority 40 waits in hd_semaphore_wait, for "));
 	pthread_join(outside, NULL);
 }
 
@@ -740,9 +745,11 @@ static void *ping(void *arg)
 	return arg;
 }
 
-static void signal_it(void *arg)
+/* Its end, which plain_join waits for, then comes as a request from another thread. */
+static void wait_until_it_waits(void *arg)
 {
-	CHECK_EQ(hd_semaphore_signal(arg), 0);
+	while (state_of(*(hd_pid *)arg) != HD_WAITING)
+		;
 }
 
 HD_PROCESS_TEST(stats_count_what_happens)
@@ -788,7 +795,8 @@ HD_PROCESS_TEST(stats_count_what_happens)
 	born(hd_spawn_at(41, nothing, NULL));
 	CHECK_EQ(stats_now().preemptions, 1);
 	uint64_t remote = stats_now().remote_wakes;
-	on_plain_thread(signal_it, &s);
+	main_pid = hd_self();
+	on_plain_thread(wait_until_it_waits, &main_pid);
 	CHECK(stats_now().remote_wakes > remote);
 }
 
