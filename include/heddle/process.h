@@ -2,7 +2,8 @@
  *
  * A process runs a function on a stack of its own until it returns, waits, yields or a higher priority takes the worker.
  * Within a priority, processes run in the order in which they became ready; a lower priority runs only when no higher one
- * can. Every heddle call is a safe point, where a process that should not be running now gives way. */
+ * can. Every heddle call is a safe point, where a process that should not be running now gives way (but not hd_self and the
+ * calls on locals: they only look at the caller). */
 #ifndef HEDDLE_PROCESS_H
 #define HEDDLE_PROCESS_H
 

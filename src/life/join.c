@@ -109,8 +109,6 @@ int hd_detach(hd_pid pid)
 		if (dead)
 			hd__table_drop(&caller.sched->table, hd__own_blocks(caller), p);
 	}
-	if (caller.w != NULL)
-		hd__safe_point(caller.w);
 	hd__call_end(caller);
 	return err;
 }

@@ -5,8 +5,8 @@
 #include "sched/gate.h"
 #include "wait/wait.h"
 
-/* A caller of any kind: its worker (NULL on a plain thread) and the runtime (NULL when none runs). Every call of class (b) in
- * the contract begins and ends with these. */
+/* A caller of any kind: its worker (NULL on a plain thread) and the runtime (NULL when none runs). Every call that needs a
+ * runtime and may come from any thread begins and ends with these; the end is a safe point. */
 struct hd__caller {
 	struct hd_worker *w;
 	struct hd__sched *sched;
@@ -14,12 +14,15 @@ struct hd__caller {
 static inline struct hd__caller hd__call_begin(void)
 {
 	struct hd_worker *w = hd__self();
+
 	return (struct hd__caller){w, likely(w != NULL) ? w->sched : hd__gate_enter()};
 }
 
 static inline void hd__call_end(struct hd__caller caller)
 {
-	if (unlikely(caller.w == NULL && caller.sched != NULL))
+	if (likely(caller.w != NULL))
+		hd__safe_point(caller.w);
+	else if (caller.sched != NULL)
 		hd__gate_leave();
 }
 

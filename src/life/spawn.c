@@ -90,7 +90,6 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 
 	if (caller.w != NULL) {
 		arrive_at_home(caller.w, p);
-		hd__safe_point(caller.w);
 	} else {
 		p->wake.apply = apply_spawn;
 		hd__post(home, &p->wake);

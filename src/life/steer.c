@@ -122,11 +122,9 @@ int hd_suspend(hd_pid pid, hd_time until)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int err = change(caller, pid, 0, HD__SUSPEND, &p);
-	if (caller.w != NULL)
-		hd__safe_point(caller.w); /* when pid is the caller, it stops here */
 	if ((err == 0 || err == -EALREADY) && (caller.w == NULL || p->home != caller.w))
 		err = wait_until_obeyed(caller, p, pid, until);
-	hd__call_end(caller);
+	hd__call_end(caller); /* when pid is the caller, it stops here */
 	return err == -EALREADY ? 0 : err;
 }
 
@@ -138,8 +136,6 @@ int hd_resume(hd_pid pid)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int err = change(caller, pid, HD__SUSPEND, 0, &p);
-	if (caller.w != NULL)
-		hd__safe_point(caller.w);
 	hd__call_end(caller);
 	return err;
 }
@@ -156,8 +152,6 @@ int hd_set_priority(hd_pid pid, int priority)
 		err = -EINVAL;
 	else
 		err = change(caller, pid, HD__CONTROL(0, 0, 0xff, 0), HD__CONTROL(0, 0, priority, 0), &p);
-	if (caller.w != NULL)
-		hd__safe_point(caller.w);
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;
 }
@@ -177,8 +171,6 @@ int hd_set_policy(hd_pid pid, enum hd_policy policy)
 			policy = caller.sched->config.policy;
 		err = change(caller, pid, HD__CONTROL(0, 3, 0, 0), HD__CONTROL(0, policy, 0, 0), &p);
 	}
-	if (caller.w != NULL)
-		hd__safe_point(caller.w);
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;
 }

@@ -107,7 +107,6 @@ int hd_shutdown(int code)
 		err = -EALREADY;
 	} else if (caller.w != NULL) {
 		hd__stop(caller.w, code);
-		hd__safe_point(caller.w);
 	} else {
 		caller.sched->stop_note.apply = apply_stop;
 		hd__post(&caller.sched->worker, &caller.sched->stop_note);

@@ -8,7 +8,11 @@
 hd_time hd_now(void)
 {
 	struct hd_worker *w = hd__self();
-	return w != NULL ? hd__clock(w->sched) : hd__os_clock.now(&hd__os_clock);
+
+	if (w == NULL)
+		return hd__os_clock.now(&hd__os_clock);
+	hd__safe_point(w); /* a loop that waits for a time gives way to others */
+	return hd__clock(hd__self()->sched);
 }
 
 hd_time hd_after(hd_time ns)

@@ -36,6 +36,7 @@ static void *look(void *arg)
 static void *look_round(void *arg)
 {
 	CHECK_EQ(hd_join(born(hd_spawn(look, NULL)), NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_set_policy(hd_self(), HD_FIFO), 0); /* no quantum ends while we look */
 	spawn_word(say, "equal ");
 	spawn_word_at(41, say, "better "); /* preempts us */
 	seen.preempted_stays = strcmp(trace_text(), "better ") == 0;
