@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -49,6 +50,13 @@ void hd__os_free(void *p)
 	int saved = errno;
 	free(p);
 	errno = saved;
+}
+
+size_t hd__os_address_space(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : SIZE_MAX;
 }
 
 void *hd__os_reserve(size_t size, int huge)

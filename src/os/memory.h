@@ -14,6 +14,10 @@ void *hd__os_alloc(size_t size);
 void *hd__os_realloc(void *p, size_t size);
 void hd__os_free(void *p);
 
+/* How much address space the program may have (ulimit -v); SIZE_MAX when there is no limit. Whoever reserves for what may come
+ * takes a share of it, not all. */
+size_t hd__os_address_space(void);
+
 /* Address space that costs nothing until it is touched; NULL when there is none. `huge` asks for huge pages, of which the
  * region's start is then a multiple; without it the kernel is told to keep to small ones. */
 void *hd__os_reserve(size_t size, int huge);

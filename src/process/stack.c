@@ -19,7 +19,7 @@
 #include "os/lock.h"
 #include "process/process.h"
 
-#define REGION_SLOTS_MIN 16
+#define FIRST_GUARDS 16
 #define GUARD_BATCH 256
 #define COOL_BATCH 512
 
@@ -48,15 +48,15 @@ void hd__stacks_fini(struct hd__stacks *s)
 	hd__stacks_init(s, s->size_class);
 }
 
-/* The largest region that can be had, down to a few slots: address space may be limited (ulimit -v). */
+/* The largest region that can be had, down to a few slots: address space may be limited. */
 static int reserve_locked(struct hd__stacks *s)
 {
 	size_t slot = (size_t)1 << s->size_class;
 	size_t size = (size_t)HD__SLOTS << s->size_class;
 
-	if (size > HD__REGION_MAX)
-		size = HD__REGION_MAX;
-	for (; size >= slot * REGION_SLOTS_MIN; size /= 2) {
+	while (size > HD__REGION_MAX || size > hd__os_address_space() / 4)
+		size /= 2;
+	for (; size >= slot; size /= 2) {
 		char *base = hd__os_reserve(size, 0);
 		if (base == NULL)
 			continue;
@@ -105,7 +105,7 @@ int hd__stacks_promise_slowly(struct hd__stacks *s, int64_t *mine)
 	if (s->base == NULL) {
 		err = reserve_locked(s);
 		if (err == 0) /* the first few guards also tell what kind they are */
-			err = guard_locked(s, REGION_SLOTS_MIN);
+			err = guard_locked(s, FIRST_GUARDS);
 	}
 	/* If the worker is promising too, one promise too many may be made: its process will find no stack, and say so when it
 	 * is joined. */

@@ -17,14 +17,17 @@
 
 int hd__table_init(struct hd__table *t)
 {
-	*t = (struct hd__table){.limit = HD__SLOTS};
-	t->blocks = hd__os_reserve(HD__SLOTS * sizeof *t->blocks, 1);
+	*t = (struct hd__table){.capacity = HD__SLOTS};
+	while (t->capacity * sizeof *t->blocks > hd__os_address_space() / 16)
+		t->capacity /= 2;
+	t->limit = t->capacity;
+	t->blocks = hd__os_reserve(t->capacity * sizeof *t->blocks, 1);
 	return t->blocks == NULL ? -ENOMEM : 0;
 }
 
 void hd__table_fini(struct hd__table *t)
 {
-	hd__os_unreserve(t->blocks, HD__SLOTS * sizeof *t->blocks);
+	hd__os_unreserve(t->blocks, t->capacity * sizeof *t->blocks);
 }
 
 /* Under the lock: a block, a used one first. */

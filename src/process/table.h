@@ -5,7 +5,8 @@
 #include "process/process.h"
 
 struct hd__table {
-	struct hd_process *blocks; /* HD__SLOTS of them, reserved; memory comes as they are first used */
+	struct hd_process *blocks; /* reserved; memory comes as they are first used */
+	uint32_t capacity;	   /* how many: HD__SLOTS, unless address space is limited */
 	uint32_t made;		   /* slots ever used; written under the lock, read by anybody (a slot below it exists) */
 	uint32_t limit;		   /* slots that may be used */
 	struct hd_process *free;   /* through `next`; under the lock */

@@ -75,7 +75,7 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched)
 	w->dispatched = hd__clock(sched);
 	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)
 		hd__stacks_init(&w->stacks[class], class);
-	return hd__timers_init(&w->timers, timer_is_live, sched);
+	return hd__timers_init(&w->timers, sched->table.capacity, timer_is_live, sched);
 }
 
 void hd__worker_fini(struct hd_worker *w)

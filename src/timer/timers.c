@@ -19,14 +19,14 @@
 #include "base/atomic.h"
 #include "os/memory.h"
 
-#define CAPACITY ((2u << 24) + 64)
-#define SLACK 64
+#define SLACK 64 /* stale entries that do not matter */
 
-int hd__timers_init(struct hd__timers *t, bool (*is_live)(void *context, uint64_t order), void *context)
+int hd__timers_init(struct hd__timers *t, uint32_t owners, bool (*is_live)(void *context, uint64_t order), void *context)
 {
 	*t = (struct hd__timers){.is_live = is_live, .context = context, .arrivals = 1};
+	t->capacity = 2 * owners + 2 * SLACK + 8;
 	/* heap[2], the first of four siblings, starts a cache line */
-	char *base = hd__os_reserve((CAPACITY + 4) * sizeof *t->heap, 0);
+	char *base = hd__os_reserve((t->capacity + 4) * sizeof *t->heap, 0);
 	if (base == NULL)
 		return -ENOMEM;
 	t->heap = (struct hd__timer *)base + 2;
@@ -36,7 +36,7 @@ int hd__timers_init(struct hd__timers *t, bool (*is_live)(void *context, uint64_
 void hd__timers_fini(struct hd__timers *t)
 {
 	if (t->heap != NULL)
-		hd__os_unreserve(t->heap - 2, (CAPACITY + 4) * sizeof *t->heap);
+		hd__os_unreserve(t->heap - 2, (t->capacity + 4) * sizeof *t->heap);
 	t->heap = NULL;
 }
 
@@ -81,7 +81,7 @@ uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 {
 	uint64_t order = t->arrivals++ << 24 | whose;
 
-	HD_ASSERT(t->count < CAPACITY, "more deadlines than processes");
+	HD_ASSERT(t->count < t->capacity, "more deadlines than processes");
 	bump(&t->count, 1);
 	sift_up(t->heap, t->count, (struct hd__timer){when, order});
 	return order;

@@ -12,6 +12,7 @@ struct hd__timer {
 
 struct hd__timers {
 	struct hd__timer *heap; /* [1, count]: the children of i are 4i-2 .. 4i+1, so that siblings share a cache line */
+	uint32_t capacity;
 	uint32_t count; /* others may look: stored with st_rlx */
 	uint32_t stale; /* of these, forgotten ones */
 	uint64_t arrivals;
@@ -21,11 +22,12 @@ struct hd__timers {
 
 #define HD__TIMER_WHOSE(order) ((uint32_t)(order) & 0xffffff)
 
-/* `is_live` tells whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
-int hd__timers_init(struct hd__timers *t, bool (*is_live)(void *context, uint64_t order), void *context);
+/* For at most so many owners. `is_live` tells whether the owner still waits for the deadline that was given this order. Returns
+ * 0 or -ENOMEM. */
+int hd__timers_init(struct hd__timers *t, uint32_t owners, bool (*is_live)(void *context, uint64_t order), void *context);
 void hd__timers_fini(struct hd__timers *t);
 
-/* At most one live deadline for each of 2^24 owners; it cannot fail. Returns its order, which is never 0. */
+/* At most one live deadline for each owner; it cannot fail. Returns its order, which is never 0. */
 uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose);
 
 /* One that was added is not waited for any more: is_live already says so. */

@@ -6,7 +6,7 @@
 
 #include "harness/harness.h"
 
-enum { THREADS = 4, NOTES = 100000, OWN = 64 };
+enum { THREADS = 4, NOTES = 50000, OWN = 64 };
 
 static struct hd__inbox inbox;
 
