@@ -46,7 +46,7 @@ test-aarch64: setup ## the tests on aarch64, under qemu-user
 	@tools/setup packages/aarch64.txt
 	@tools/build $(AARCH64) $(MESON_FLAGS)
 	@$(call house,build-aarch64)
-	@HD_TEST_TIMEOUT=60 $(QEMU) build-aarch64/tests/heddle-tests
+	@HD_TEST_TIMEOUT=60 HD_TEST_SCALE=20 $(QEMU) build-aarch64/tests/heddle-tests
 	@echo "note: qemu-user runs on this machine's memory order; this does not test aarch64's"
 
 install: setup ## into DESTDIR and PREFIX: library, headers, pkg-config file

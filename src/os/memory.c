@@ -18,6 +18,7 @@
 #include "os/fault.h"
 
 #define GUARD_INSTALL 102  /* MADV_GUARD_INSTALL, newer than our oldest headers */
+#define POPULATE_READ 22   /* MADV_POPULATE_READ, likewise */
 #define SELF (-10000)	   /* PIDFD_SELF, likewise */
 #define HUGE_PAGE (2u << 20)
 #define BATCH 256
@@ -133,18 +134,24 @@ static int protect_guards(char *first, size_t stride, size_t n)
 	return 0;
 }
 
+/* Tries a guard. An emulator may say yes to advice that it does not know, so the answer is not enough: the kernel must refuse
+ * to populate a page that has one. */
+static enum hd__guarding probe_guards(char *page)
+{
+	if (install_guards(page, 0, 1) != 0)
+		return HD__GUARD_PROTECT;
+	return madvise(page, HD__PAGE_SIZE, POPULATE_READ) != 0 && errno == EFAULT ? HD__GUARD_INSTALL : HD__GUARD_PROTECT;
+}
+
 int hd__os_guard(char *first, size_t stride, size_t n, enum hd__guarding *how)
 {
 	int saved = errno;
-	int err = hd__fault_strikes(HD__FAULT_GUARD) ? -ENOMEM : 0;
+	int err = -ENOMEM;
 
-	if (err == 0 && *how != HD__GUARD_PROTECT) {
-		err = install_guards(first, stride, n);
-		if (*how == HD__GUARD_UNKNOWN)
-			*how = err == -EINVAL ? HD__GUARD_PROTECT : HD__GUARD_INSTALL;
-	}
-	if (err == -EINVAL || (err == 0 && *how == HD__GUARD_PROTECT))
-		err = protect_guards(first, stride, n);
+	if (*how == HD__GUARD_UNKNOWN)
+		*how = probe_guards(first);
+	if (!hd__fault_strikes(HD__FAULT_GUARD))
+		err = *how == HD__GUARD_INSTALL ? install_guards(first, stride, n) : protect_guards(first, stride, n);
 	errno = saved;
 	return err == 0 ? 0 : -ENOMEM;
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct harness_test *harness_tests;
@@ -172,4 +173,19 @@ void trace_clear(void)
 {
 	length = 0;
 	text[0] = '\0';
+}
+
+int hd_scaled(int n)
+{
+	const char *scale = getenv("HD_TEST_SCALE");
+	int divisor = (HD_UNDER_TSAN ? 20 : HD_UNDER_ASAN ? 5 : 1) * (scale != NULL && atoi(scale) > 0 ? atoi(scale) : 1);
+
+	return n / divisor > 0 ? n / divisor : 1;
+}
+
+bool hd_is_haunted(void)
+{
+	struct stat tasks;
+
+	return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3; /* itself, its parent, one thread */
 }

@@ -56,12 +56,12 @@ void trace_clear(void);
 #define HD_UNDER_TSAN 0
 #endif
 
-/* A count for this build: the sanitizers are slow, and TSan knows no more than 8,128 fibers. At least 1. */
-static inline int hd_scaled(int n)
-{
-	int scaled = n / (HD_UNDER_TSAN ? 20 : HD_UNDER_ASAN ? 5 : 1);
-	return scaled > 0 ? scaled : 1;
-}
+/* A count for this build: the sanitizers are slow, and TSan knows no more than 8,128 fibers. HD_TEST_SCALE in the environment
+ * divides it further, for an emulator. At least 1. */
+int hd_scaled(int n);
+
+/* Whether this OS process has a thread that the test did not start: TSan and emulators do. Then nothing is a deadlock. */
+bool hd_is_haunted(void);
 
 /* Below: what the macros and the harness's own files need. */
 

@@ -66,7 +66,7 @@ static void *check_fresh_and_leave_a_mess(void *arg)
 
 HD_TEST(run_again_a_hundred_times_finds_nothing_of_the_run_before)
 {
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < hd_scaled(100); i++)
 		CHECK_EQ(hd_run(&one_worker, check_fresh_and_leave_a_mess, (void *)(intptr_t)i), 0);
 }
 
@@ -110,7 +110,7 @@ static void *run_elsewhere(void *arg)
 {
 	int *turns = arg;
 
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < hd_scaled(50); i++) {
 		int err;
 		do
 			err = hd_run(&one_worker, nothing, NULL);
@@ -130,7 +130,7 @@ HD_TEST(threads_may_take_turns_in_running)
 		CHECK_EQ(pthread_create(&threads[i], NULL, run_elsewhere, &turns), 0);
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
-	CHECK_EQ(turns, 150);
+	CHECK_EQ(turns, 3 * hd_scaled(50));
 }
 
 /* ---- shutdown ---- */
@@ -550,8 +550,8 @@ static void *deadlock(void *arg)
 
 static void skip_if_there_is_a_strange_thread(void)
 {
-	if (HD_UNDER_TSAN)
-		SKIP("TSan has a thread of its own, which could wake somebody as far as heddle knows");
+	if (hd_is_haunted())
+		SKIP("there is a thread that could wake somebody, as far as heddle knows");
 }
 
 HD_TEST(deadlock_is_declared_and_reported)
