@@ -27,7 +27,7 @@ static bool die(struct hd_process *p)
 }
 
 /* Tells the world that p has ended; p is gone when it returns true. */
-static inline bool announce_end(struct hd_worker *w, struct hd_process *p, struct hd_end how)
+static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, void *result, int err)
 {
 	struct hd_waiter *first, *others = NULL; /* whoever waits for it: nearly always one, the joiner */
 
@@ -37,9 +37,9 @@ static inline bool announce_end(struct hd_worker *w, struct hd_process *p, struc
 		return false;
 	}
 	st_rlx(&p->stack, NULL);
-	p->end_kind = (uint8_t)how.kind;
-	p->value = how.result;
-	p->end_err = how.err;
+	p->end_kind = (uint8_t)kind;
+	p->value = result;
+	p->end_err = err;
 	w->alive--;
 	w->counted -= !p->daemon;
 	bump(&w->stats.ended, 1);
@@ -59,7 +59,7 @@ static inline bool announce_end(struct hd_worker *w, struct hd_process *p, struc
 	return true;
 }
 
-void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
+void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err)
 {
 	me->ending = 1;
 	if (unlikely(me->locals != NULL)) {
@@ -69,16 +69,16 @@ void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how)
 	hd__account(w, me, ld_rlx(&w->sched->now));
 	char *stack = me->stack;
 	struct hd__stacks *stacks = &w->stacks[me->stack_class];
-	struct hd__fiber fiber = me->fiber;
 
-	while (unlikely(!announce_end(w, me, how))) {
+	w->leaving = me->fiber;
+	while (unlikely(!announce_end(w, me, kind, result, err))) {
 		hd__os_thread_yield(); /* to whoever is about to post it */
 		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
 	}
 	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
 	hd__stacks_drop_owner(stacks, stack);
 	hd__stacks_unpromise_owner(stacks);
-	hd__leave_for_good(w, &fiber);
+	hd__leave_for_good(w);
 }
 
 void hd__begin(void *process)
@@ -93,17 +93,17 @@ void hd__begin(void *process)
 	w = hd__self();
 	if (unlikely(w == NULL))
 		exit(0); /* a forked child came back: as with threads, its last one has ended */
-	hd__end(w, me, (struct hd_end){.kind = HD_END_RETURNED, .result = result});
+	hd__end(w, me, HD_END_RETURNED, result, 0);
 }
 
-bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_end how)
+bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err)
 {
 	struct hd__stacks *stacks = &w->stacks[p->stack_class];
 	char *stack = p->stack; /* hd__can_hand_off may have bound one */
 	struct hd__fiber fiber = p->fiber;
 
 	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
-	if (!announce_end(w, p, how))
+	if (!announce_end(w, p, kind, NULL, err))
 		return false;
 	if (stack != NULL) {
 		hd__fiber_fini(&fiber);
@@ -115,14 +115,14 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_e
 
 void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
 {
-	if (hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_FAILED, .err = -ENOMEM}))
+	if (hd__end_from_outside(w, p, HD_END_FAILED, -ENOMEM))
 		return;
 	hd__runq_push_head(&w->runq, p); /* a request to it comes first; then it is tried again */
 }
 
 void hd__doomed(struct hd_worker *w, struct hd_process *me)
 {
-	hd__end(w, me, (struct hd_end){.kind = HD_END_KILLED});
+	hd__end(w, me, HD_END_KILLED, NULL, 0);
 }
 
 int hd_exit(void *result)
@@ -130,7 +130,8 @@ int hd_exit(void *result)
 	struct hd_worker *w = hd__self();
 	if (w == NULL)
 		return -EPERM;
-	hd__end(w, w->current, (struct hd_end){.kind = HD_END_RETURNED, .result = result});
+	hd__end(w, w->current, HD_END_RETURNED, result, 0);
+	__builtin_unreachable();
 }
 
 int hd_fail(int err)
@@ -140,5 +141,6 @@ int hd_fail(int err)
 		return -EPERM;
 	if (err == 0)
 		return -EINVAL;
-	hd__end(w, w->current, (struct hd_end){.kind = HD_END_FAILED, .err = err > 0 ? -err : err});
+	hd__end(w, w->current, HD_END_FAILED, NULL, err > 0 ? -err : err);
+	__builtin_unreachable();
 }

@@ -38,13 +38,14 @@ void hd__begin(void *process);
 /* No memory for its stack: it ends without having run (a hook of sched/). */
 void hd__cannot_start(struct hd_worker *w, struct hd_process *p);
 
-/* The runner ends. */
-__attribute__((noreturn)) void hd__end(struct hd_worker *w, struct hd_process *me, struct hd_end how);
+/* The runner ends. Does not return, but is not said so to the compiler: it would call it where it can jump, and the processor
+ * would mispredict the returns of whoever runs next (arch/x86_64/begin.S). */
+void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err);
 /* The runner waits though it should end (a hook of sched/). */
 void hd__doomed(struct hd_worker *w, struct hd_process *me);
 
 /* Ends a process that has never run, or that never will again, and is in no run queue. False when a request to it is on its way: take the news, look again. */
-bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, struct hd_end how);
+bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err);
 
 void hd__locals_destroy(struct hd_process *me);
 

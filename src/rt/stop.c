@@ -46,7 +46,7 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 			hd__runq_remove(&w->runq, p);
 			hd__move(w, p, HD_SUSPENDED);
 		}
-		if (hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_KILLED}))
+		if (hd__end_from_outside(w, p, HD_END_KILLED, 0))
 			return;
 		wait_for_news(w);
 	}
@@ -145,7 +145,7 @@ static void abandon(struct hd_worker *w, struct hd_process *p)
 		wait_for_news(w);
 	hd__os_free(p->locals);
 	p->locals = NULL;
-	while (!hd__end_from_outside(w, p, (struct hd_end){.kind = HD_END_KILLED}))
+	while (!hd__end_from_outside(w, p, HD_END_KILLED, 0))
 		wait_for_news(w);
 }
 

@@ -137,7 +137,7 @@ void hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 	*w->errno_location = me->saved_errno;
 }
 
-void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me)
+void hd__leave_for_good(struct hd_worker *w)
 {
 	struct hd_process *next = unlikely(w->over || w->counted == 0) ? NULL : hd__choose(w);
 
@@ -146,11 +146,11 @@ void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me)
 	w->dispatched = ld_rlx(&w->sched->now);
 	if (likely(next != NULL)) {
 		hd__give(w, next, w->dispatched);
-		hd__fiber_leave(me, &next->fiber, 1);
+		hd__fiber_leave(&w->leaving, &next->fiber, 1);
 		hd__arch_jump(&next->context);
 	}
 	give_to_nobody(w);
-	hd__fiber_leave(me, &w->fiber, 1);
+	hd__fiber_leave(&w->leaving, &w->fiber, 1);
 	hd__arch_jump(&w->context);
 }
 

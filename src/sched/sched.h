@@ -30,8 +30,9 @@ void hd__leave(struct hd_worker *w, struct hd_process *me);
 /* The same when nobody can run at once: the worker idles, on its own stack. */
 void hd__leave_idle(struct hd_worker *w, struct hd_process *me);
 
-/* The runner has ended, its stack and block are given back: goes on with the next. */
-__attribute__((noreturn)) void hd__leave_for_good(struct hd_worker *w, struct hd__fiber *me);
+/* The runner has ended, its stack and block are given back, its fiber is in w->leaving: goes on with the next. Does not return;
+ * see hd__end. */
+void hd__leave_for_good(struct hd_worker *w);
 
 /* Idle: runs the next process; returns when nothing is ready again. */
 void hd__run_next(struct hd_worker *w);

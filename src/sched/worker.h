@@ -100,7 +100,7 @@ struct hd_worker {
 	bool over;	     /* stop_at has come: nobody runs any more */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
-	struct hd__fiber fiber;
+	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
 	uint64_t counted, alive; /* processes here that are not daemons; all */
 	struct hd__counters stats;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];

@@ -1,4 +1,5 @@
-/* arch/aarch64/begin.S - the first instructions of a process: its argument and its function are on its stack. */
+/* arch/aarch64/begin.S - the first instructions of a process: its argument and its function are on its stack. As on x86-64 (see
+ * there for why), the function is jumped to with a return address of 0, and the two words stay. */
 	.text
 	.globl	hd__arch_begin
 	.hidden	hd__arch_begin
@@ -7,9 +8,9 @@ hd__arch_begin:
 	.cfi_startproc
 	.cfi_undefined	x30
 	hint	#36		/* bti j */
-	ldp	x0, x1, [sp]	/* not popped: the next process's go to the same place while this one is still leaving */
-	blr	x1
-	brk	#1
+	ldp	x0, x16, [sp]
+	mov	x30, xzr
+	br	x16
 	.cfi_endproc
 	.size	hd__arch_begin, .-hd__arch_begin
 	.section .note.GNU-stack,"",%progbits

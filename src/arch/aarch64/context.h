@@ -51,7 +51,7 @@ __attribute__((always_inline, noreturn)) static inline void hd__arch_jump(const 
 	__builtin_unreachable();
 }
 
-/* Calls the function whose address is on the stack above its argument; the end of every backtrace. */
+/* Begins the function whose address is on the stack above its argument; the end of every backtrace. */
 void hd__arch_begin(void);
 
 /* A context that will call entry(arg), which must not return, on a stack that ends at `top`. */
