@@ -33,9 +33,9 @@ HD_BEGIN
 typedef int64_t hd_time;
 
 #define HD_FOREVER INT64_MAX
-#define HD_US(n) ((hd_time)(n) * 1000)
-#define HD_MS(n) ((hd_time)(n) * 1000000)
-#define HD_SEC(n) ((hd_time)(n) * 1000000000)
+#define HD_US(n) ((hd_time)(n)*1000)
+#define HD_MS(n) ((hd_time)(n)*1000000)
+#define HD_SEC(n) ((hd_time)(n)*1000000000)
 
 /* A process: positive, and never used again for another one while the runtime runs. */
 typedef int64_t hd_pid;

@@ -20,7 +20,10 @@ struct hd_semaphore {
 /* A semaphore with `n` signals. HD_SEMAPHORE(1) is Pharo's forMutualExclusion. */
 #define HD_SEMAPHORE(n)                                                                                                        \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (n), 0, { NULL, NULL }                                                                      \
+		{ NULL, NULL, 0 }, (n), 0,                                                                                     \
+		{                                                                                                              \
+			NULL, NULL                                                                                             \
+		}                                                                                                              \
 	}
 HD_API void hd_semaphore_init(struct hd_semaphore *s, unsigned n);
 

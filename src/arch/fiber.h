@@ -48,12 +48,12 @@ static inline void hd__fiber_init(struct hd__fiber *f, void *bottom, size_t size
 {
 	(void)f, (void)bottom, (void)size;
 #if HD__ASAN
-	*f = (struct hd__fiber){.bottom = bottom, .size = size};
+	*f = (struct hd__fiber){ .bottom = bottom, .size = size };
 	if (bottom != NULL)
 		__asan_unpoison_memory_region(bottom, size); /* left by frames that were abandoned */
 #endif
 #if HD__TSAN
-	*f = (struct hd__fiber){.handle = bottom != NULL ? __tsan_create_fiber(0) : __tsan_get_current_fiber()};
+	*f = (struct hd__fiber){ .handle = bottom != NULL ? __tsan_create_fiber(0) : __tsan_get_current_fiber() };
 #endif
 }
 

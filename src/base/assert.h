@@ -11,7 +11,8 @@
 			hd__panic(#condition, message, __FILE__, __LINE__);                                                    \
 	} while (0)
 
-__attribute__((noreturn, cold, noinline)) void hd__panic(const char *condition, const char *message, const char *file, int line);
+__attribute__((noreturn, cold, noinline)) void hd__panic(const char *condition, const char *message, const char *file,
+							 int line);
 
 /* Writes a formatted line to stderr in one system call, from any stack and any handler; at most 512 bytes. */
 __attribute__((format(printf, 1, 2), cold)) void hd__complain(const char *format, ...);

@@ -11,8 +11,8 @@
 const char *hd__wait_name(enum hd_wait why)
 {
 	static const char *const names[] = {
-	    [HD_WAIT_NONE] = "nothing",	       [HD_WAIT_SLEEP] = "hd_sleep",	 [HD_WAIT_SEMAPHORE] = "hd_semaphore_wait",
-	    [HD_WAIT_JOIN] = "hd_join",	       [HD_WAIT_SUSPEND] = "hd_suspend",
+		[HD_WAIT_NONE] = "nothing", [HD_WAIT_SLEEP] = "hd_sleep",     [HD_WAIT_SEMAPHORE] = "hd_semaphore_wait",
+		[HD_WAIT_JOIN] = "hd_join", [HD_WAIT_SUSPEND] = "hd_suspend",
 	};
 	return names[why];
 }
@@ -39,18 +39,18 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 	else if (state == 0) /* spawned by a plain thread, on its way to its worker */
 		state = control & HD__SUSPEND ? HD_SUSPENDED : HD_READY;
 	*info = (struct hd_process_info){
-	    .pid = hd__pid(&sched->table, p),
-	    .state = state,
-	    .suspended = control & HD__SUSPEND,
-	    .daemon = ld_acq(&p->daemon),
-	    .detached = ld_acq(&p->bond) == HD__DETACHED,
-	    .priority = HD__CONTROL_PRIORITY(control),
-	    .policy = HD__CONTROL_POLICY(control),
-	    .why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
-	    .holder = holder_of(sched, w, p),
-	    .since = ld_acq(&p->since),
-	    .cpu_time = ld_acq(&p->cpu_time),
-	    .switches = ld_acq(&p->switches),
+		.pid = hd__pid(&sched->table, p),
+		.state = state,
+		.suspended = control & HD__SUSPEND,
+		.daemon = ld_acq(&p->daemon),
+		.detached = ld_acq(&p->bond) == HD__DETACHED,
+		.priority = HD__CONTROL_PRIORITY(control),
+		.policy = HD__CONTROL_POLICY(control),
+		.why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
+		.holder = holder_of(sched, w, p),
+		.since = ld_acq(&p->since),
+		.cpu_time = ld_acq(&p->cpu_time),
+		.switches = ld_acq(&p->switches),
 	};
 	for (int i = 0; i < HD_NAME_SIZE - 1 && (info->name[i] = ld_acq(&p->name[i])) != 0; i++)
 		;

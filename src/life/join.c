@@ -24,7 +24,7 @@ static inline bool lock_if_alive_or_zombie(struct hd_process *p, hd_pid pid)
 static inline void collect(struct hd__caller caller, struct hd_process *p, struct hd_end *end)
 {
 	if (end != NULL)
-		*end = (struct hd_end){.kind = p->end_kind, .result = p->value, .err = p->end_err};
+		*end = (struct hd_end){ .kind = p->end_kind, .result = p->value, .err = p->end_err };
 	hd__table_drop(&caller.sched->table, hd__own_blocks(caller), p);
 }
 
@@ -46,12 +46,17 @@ static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end,
 		hd__waitq_unlock(&p->news);
 		return err;
 	}
-	st_rlx(&p->bond, HD__JOINED);
 	if (ld_rlx(&p->control) & HD__DEAD) {
+		st_rlx(&p->bond, HD__JOINED); /* ours alone */
 		hd__waitq_unlock(&p->news);
 		collect(caller, p, end);
 		return 0;
 	}
+	if (unlikely(hd__is_past(caller.w, until))) { /* a mere try must not look like a joiner to others */
+		hd__waitq_unlock(&p->news);
+		return -ETIMEDOUT;
+	}
+	st_rlx(&p->bond, HD__JOINED);
 	int err = hd__park_for(caller.w, &p->news, until, HD_WAIT_JOIN, next);
 	caller.w = hd__self();
 	if (err == -EPIPE) { /* closed: p has ended, and is ours to collect */

@@ -15,7 +15,7 @@ static inline struct hd__caller hd__call_begin(void)
 {
 	struct hd_worker *w = hd__self();
 
-	return (struct hd__caller){w, likely(w != NULL) ? w->sched : hd__gate_enter()};
+	return (struct hd__caller){ w, likely(w != NULL) ? w->sched : hd__gate_enter() };
 }
 
 static inline void hd__call_end(struct hd__caller caller)

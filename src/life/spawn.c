@@ -42,9 +42,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	struct hd_worker *home = &sched->worker;
 	unsigned class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
 	struct hd__stacks *stacks = &home->stacks[class];
-	int priority = how->priority != 0     ? how->priority
-		       : caller.w != NULL ? caller.w->running_priority
-					      : HD_PRIORITY_USER;
+	int priority = how->priority != 0 ? how->priority : caller.w != NULL ? caller.w->running_priority : HD_PRIORITY_USER;
 	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
 
 	if (unlikely(ld_rlx(&sched->stopping)))
@@ -63,7 +61,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
-	p->home = home;
+	st_rlx(&p->home, home);
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
@@ -77,13 +75,13 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	p->entry = entry;
 	p->value = arg;
 	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
-	st_rel(&p->stack_class, (uint8_t)class);
+	st_rel(&p->stack_class, (uint8_t) class);
 	st_rel(&p->daemon, how->daemon);
 	p->ending = false;
 	st_rel(&p->name[0], 0);
 	for (int i = 0; unlikely(how->name != NULL) && (i == 0 || how->name[i - 1] != 0); i++)
 		st_rel(&p->name[i], how->name[i]); /* its length was checked */
-	uint64_t generation = HD__GENERATION(p->control);
+	uint64_t generation = HD__GENERATION(ld_rlx(&p->control));
 	/* published: from here on requests by id find it */
 	st_rel(&p->control, HD__CONTROL(generation, policy, priority, how->suspended ? HD__SUSPEND : 0));
 	hd_pid pid = hd__pid(&sched->table, p);
@@ -130,7 +128,7 @@ hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg)
 {
 	if (priority == 0)
 		return -EINVAL; /* 0 means the creator's only where it was not asked for by number */
-	return hd_spawn_with(&(struct hd_spawn){.priority = priority}, entry, arg);
+	return hd_spawn_with(&(struct hd_spawn){ .priority = priority }, entry, arg);
 }
 
 hd_pid hd_self(void)

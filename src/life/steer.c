@@ -7,7 +7,6 @@
  *             effect sees it or is woken.
  * Callers:    any thread. */
 #include <errno.h>
-#include <heddle/runtime.h>
 
 #include "life/life.h"
 #include "sched/state.h"
@@ -85,7 +84,7 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 		changed = (control & ~clear) | set;
 		if (changed == control)
 			return -EALREADY;
-		local = p->home == caller.w;
+		local = ld_rlx(&p->home) == caller.w; /* if it is another tenant's by now, the CAS fails */
 		if (!local)
 			changed |= HD__NUDGED;
 	} while (!cas_acq_rel(&p->control, &control, changed));
@@ -101,7 +100,7 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 /* The process lives elsewhere: waits until its worker has obeyed. */
 static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_pid pid, hd_time until)
 {
-	bool past = until <= 0 || (until != HD_FOREVER && until <= hd_now());
+	bool past = hd__is_past(caller.w, until);
 	hd__waitq_lock(&p->news);
 	uint64_t control = ld_acq(&p->control);
 	if (past || !hd__alive(control, pid) || !(control & HD__NUDGED)) {

@@ -13,4 +13,4 @@ static hd_time kernel_now(const struct hd__clock *clock)
 	return HD_SEC(t.tv_sec) + t.tv_nsec;
 }
 
-const struct hd__clock hd__os_clock = {kernel_now};
+const struct hd__clock hd__os_clock = { kernel_now };

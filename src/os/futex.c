@@ -11,10 +11,11 @@
 void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
 {
 	int saved = errno;
-	struct timespec t = {until / HD_SEC(1), until % HD_SEC(1)};
+	struct timespec t = { until / HD_SEC(1), until % HD_SEC(1) };
 
 	/* the bitset form takes an absolute time */
-	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until == HD_FOREVER ? NULL : &t, NULL, FUTEX_BITSET_MATCH_ANY);
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until == HD_FOREVER ? NULL : &t, NULL,
+		FUTEX_BITSET_MATCH_ANY);
 	errno = saved;
 }
 

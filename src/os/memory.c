@@ -7,6 +7,7 @@
 #include "os/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,11 +18,13 @@
 
 #include "os/fault.h"
 
-#define GUARD_INSTALL 102  /* MADV_GUARD_INSTALL, newer than our oldest headers */
-#define POPULATE_READ 22   /* MADV_POPULATE_READ, likewise */
-#define SELF (-10000)	   /* PIDFD_SELF, likewise */
+#define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, newer than our oldest headers */
+#define POPULATE_READ 22  /* MADV_POPULATE_READ, likewise */
+#define SELF (-10000)	  /* PIDFD_SELF, likewise */
 #define HUGE_PAGE (2u << 20)
 #define BATCH 256
+#define MAPS_USUAL 65530 /* mappings that a program may have */
+#define MAPS_LEFT 2048	 /* of these, for the program itself */
 
 size_t hd__page_size;
 
@@ -116,7 +119,7 @@ static int install_guards(char *first, size_t stride, size_t n)
 	while (n > 0) {
 		size_t k = n < BATCH ? n : BATCH;
 		for (size_t i = 0; i < k; i++)
-			ranges[i] = (struct iovec){first + i * stride, HD__PAGE_SIZE};
+			ranges[i] = (struct iovec){ first + i * stride, HD__PAGE_SIZE };
 		int err = advise(ranges, k, GUARD_INSTALL);
 		if (err != 0)
 			return err;
@@ -132,6 +135,22 @@ static int protect_guards(char *first, size_t stride, size_t n)
 		if (mprotect(first + i * stride, HD__PAGE_SIZE, PROT_NONE) != 0)
 			return -errno;
 	return 0;
+}
+
+uint32_t hd__os_protect_max(void)
+{
+	int saved = errno;
+	char text[32] = "";
+	int fd = open("/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (read(fd, text, sizeof text - 1) < 0)
+			text[0] = 0;
+		close(fd);
+	}
+	errno = saved;
+	long maps = text[0] != 0 ? strtol(text, NULL, 10) : MAPS_USUAL;
+	return maps > 2 * MAPS_LEFT ? (uint32_t)(maps - MAPS_LEFT) / 2 : 0;
 }
 
 /* Tries a guard. An emulator may say yes to advice that it does not know, so the answer is not enough: the kernel must refuse
@@ -164,7 +183,7 @@ void hd__os_discard(const struct hd__piece *pieces, size_t n)
 	while (n > 0) {
 		size_t k = n < BATCH ? n : BATCH;
 		for (size_t i = 0; i < k; i++)
-			ranges[i] = (struct iovec){pieces[i].base, pieces[i].size};
+			ranges[i] = (struct iovec){ pieces[i].base, pieces[i].size };
 		advise(ranges, k, MADV_DONTNEED); /* what is not given back is merely kept */
 		pieces += k;
 		n -= k;

@@ -24,12 +24,15 @@ void *hd__os_reserve(size_t size, int huge);
 void hd__os_unreserve(void *base, size_t size);
 
 /* How guards are made. INSTALL (Linux 6.13 and later) costs no mapping; PROTECT splits one in two at each guard, and the
- * kernel allows some 65,530 of those (vm.max_map_count). */
+ * kernel allows some 65,530 of those (vm.max_map_count): about 31,700 stacks. */
 enum hd__guarding { HD__GUARD_UNKNOWN, HD__GUARD_INSTALL, HD__GUARD_PROTECT };
 
 /* Makes the page at each of the n addresses `first + i * stride` fault when touched, for good. Returns 0 or -ENOMEM; then some
  * of them may be guarded already, which does no harm to try again. `how` is decided at the first call. */
 int hd__os_guard(char *first, size_t stride, size_t n, enum hd__guarding *how);
+
+/* How many guards of the kind PROTECT there may be, so that the program has some mappings left for itself. */
+uint32_t hd__os_protect_max(void);
 
 /* Gives the memory of n pieces back; they read as zeros when next touched. */
 struct hd__piece {

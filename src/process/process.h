@@ -86,7 +86,7 @@ struct hd_process {
 	uint32_t outcome;	  /* WAITING: how it ended (wait/wait.h); decided by any thread, acq_rel */
 	uint8_t why;		  /* WAITING: enum hd_wait (*) */
 	bool daemon, ending;
-	char *stack;		  /* lowest address above the guard; NULL before the first run and after the end (*) */
+	char *stack; /* lowest address above the guard; NULL before the first run and after the end (*) */
 	struct hd__locals *locals;
 
 	hd_entry entry;
@@ -95,9 +95,9 @@ struct hd_process {
 	struct hd_note wake;  /* "your wait is over", "you have been spawned": from other threads */
 	struct hd_note nudge; /* "look at your control word" */
 	int32_t end_err;
-	uint8_t end_kind;    /* enum hd_end_kind */
-	uint8_t bond;	     /* enum hd__bond */
-	uint8_t stack_class; /* log2 of its stack's size */
+	uint8_t end_kind;     /* enum hd_end_kind */
+	uint8_t bond;	      /* enum hd__bond */
+	uint8_t stack_class;  /* log2 of its stack's size */
 	hd_time quantum_left; /* HD_RR, HD_IO: of the current quantum; 0: a new one */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;

@@ -30,13 +30,13 @@ unsigned hd__stack_class(size_t size)
 	if (size > (size_t)1 << HD__STACK_MAX_CLASS)
 		return 0;
 	while ((size_t)1 << class < size)
-		class++;
+		class ++;
 	return class;
 }
 
 void hd__stacks_init(struct hd__stacks *s, unsigned size_class)
 {
-	*s = (struct hd__stacks){.size_class = (unsigned char)size_class};
+	*s = (struct hd__stacks){ .size_class = (unsigned char)size_class };
 }
 
 void hd__stacks_fini(struct hd__stacks *s)
@@ -69,6 +69,7 @@ static int reserve_locked(struct hd__stacks *s)
 		s->reserved = size;
 		s->capacity = capacity;
 		s->free = free;
+		s->protect_max = hd__os_protect_max();
 		s->base = base;
 		return 0;
 	}
@@ -85,7 +86,7 @@ static int guard_locked(struct hd__stacks *s, uint32_t n)
 {
 	if (n > s->capacity - s->guarded)
 		n = s->capacity - s->guarded;
-	if (n == 0)
+	if (n == 0 || (s->how == HD__GUARD_PROTECT && s->guarded + n > s->protect_max))
 		return -ENOMEM;
 	int err = hd__os_guard(slot_base(s, s->guarded), (size_t)1 << s->size_class, n, &s->how);
 	if (err == 0) {
@@ -137,7 +138,8 @@ char *hd__stacks_take_owner(struct hd__stacks *s)
 		if (s->cold > s->nfree)
 			st_rlx(&s->cold, s->nfree);
 		if (s->nfree > 0) /* have the next one's top fetched, for whoever starts next */
-			__builtin_prefetch(hd__stack_top(slot_base(s, s->free[s->nfree - 1]) + HD__PAGE_SIZE, s->size_class) - 64, 1);
+			__builtin_prefetch(
+				hd__stack_top(slot_base(s, s->free[s->nfree - 1]) + HD__PAGE_SIZE, s->size_class) - 64, 1);
 	} else {
 		if (unlikely(s->made == ld_acq(&s->guarded))) { /* pairs with guard_locked's release */
 			hd__lock(&s->lock);
@@ -169,7 +171,7 @@ bool hd__stacks_cool_owner(struct hd__stacks *s, uint32_t keep)
 		while (n < 64 && budget > 0 && s->nfree - s->cold > keep) {
 			char *stack = slot_base(s, s->free[s->cold]) + HD__PAGE_SIZE;
 			bump(&s->cold, 1);
-			pieces[n++] = (struct hd__piece){stack, hd__stack_size(s->size_class)};
+			pieces[n++] = (struct hd__piece){ stack, hd__stack_size(s->size_class) };
 			budget--;
 		}
 		hd__os_discard(pieces, n);

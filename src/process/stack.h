@@ -16,10 +16,11 @@ struct hd__stacks {
 	enum hd__guarding how;
 	char *base; /* of the region; NULL before the first promise */
 	size_t reserved;
-	uint32_t capacity; /* slots in the region */
-	uint32_t guarded;  /* slots that have their guard; stored under the lock with release, for take_owner */
-	uint32_t ready;	   /* slots that can be promised at once: all, unless guards are scarce; then those that have one */
-	int64_t sent;	   /* promises that plain threads made */
+	uint32_t capacity;    /* slots in the region */
+	uint32_t protect_max; /* slots that may be guarded, where that takes mappings */
+	uint32_t guarded;     /* slots that have their guard; stored under the lock with release, for take_owner */
+	uint32_t ready;	      /* slots that can be promised at once: all, unless guards are scarce; then those that have one */
+	int64_t sent;	      /* promises that plain threads made */
 
 	/* the worker's, without a lock; others may look, so these are stored with st_rlx */
 	int64_t promised; /* promises made here, less those that ended here; with `sent`, all that hold */

@@ -17,7 +17,7 @@
 
 int hd__table_init(struct hd__table *t)
 {
-	*t = (struct hd__table){.capacity = HD__SLOTS};
+	*t = (struct hd__table){ .capacity = HD__SLOTS };
 	while (t->capacity * sizeof *t->blocks > hd__os_address_space() / 16)
 		t->capacity /= 2;
 	t->limit = t->capacity;
@@ -40,7 +40,7 @@ static struct hd_process *take_locked(struct hd__table *t)
 	} else if (t->made < t->limit) {
 		p = &t->blocks[t->made];
 		p->control = HD__CONTROL(1, 0, 0, HD__DEAD); /* memory that was never touched says generation 0 */
-		st_rel(&t->made, t->made + 1);		      /* pairs with hd__table_find's acquire */
+		st_rel(&t->made, t->made + 1);		     /* pairs with hd__table_find's acquire */
 	}
 	return p;
 }

@@ -52,8 +52,8 @@ static int word(const char *name, const char *const words[], int first, int *val
 
 static int from_environment(struct hd_config *c)
 {
-	static const char *const policies[] = {"fifo", "rr", "io", NULL};
-	static const char *const preempted[] = {"tail", "head", NULL};
+	static const char *const policies[] = { "fifo", "rr", "io", NULL };
+	static const char *const preempted[] = { "tail", "head", NULL };
 	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, movable = c->movable;
 	int policy = (int)c->policy, where = (int)c->preempted;
 	int err = 0;
@@ -82,7 +82,7 @@ static int refuse(const char *field, int err)
 
 int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
 {
-	*c = given != NULL ? *given : (struct hd_config){0};
+	*c = given != NULL ? *given : (struct hd_config){ 0 };
 	if (c->policy < HD_POLICY_DEFAULT || c->policy > HD_IO)
 		return refuse("policy", -EINVAL);
 	if (c->preempted < HD_PREEMPTED_TAIL || c->preempted > HD_PREEMPTED_HEAD)
@@ -101,7 +101,8 @@ int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
 		c->quantum = QUANTUM;
 	int err = c->fixed ? 0 : from_environment(c);
 	if (err == 0 && c->workers > 1) {
-		hd__complain("heddle: %u workers were asked for, but this version runs one; set HEDDLE_WORKERS=1\n", c->workers);
+		hd__complain("heddle: %u workers were asked for, but this version runs one; set HEDDLE_WORKERS=1\n",
+			     c->workers);
 		err = -ENOTSUP;
 	}
 	return err;

@@ -56,9 +56,9 @@ struct hd__overflow_watch *hd__overflow_watch_start(void)
 		hd__os_free(watch);
 		return NULL;
 	}
-	stack_t stack = {.ss_sp = watch->memory, .ss_size = SIGNAL_STACK_SIZE};
+	stack_t stack = { .ss_sp = watch->memory, .ss_size = SIGNAL_STACK_SIZE };
 	sigaltstack(&stack, &watch->stack);
-	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGSEGV, &action, &watch->action);
 	before = watch->action;

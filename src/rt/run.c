@@ -34,12 +34,12 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	if (sched->doors.poller == NULL)
 		sched->doors.poller = &hd__futex_poller;
 	sched->hooks = (struct hd__hooks){
-	    .begin = hd__begin,
-	    .cannot_start = hd__cannot_start,
-	    .expired = hd__wait_expired,
-	    .doomed = hd__doomed,
-	    .idle = hd__idle,
-	    .stop_asked = hd__stop_asked,
+		.begin = hd__begin,
+		.cannot_start = hd__cannot_start,
+		.expired = hd__wait_expired,
+		.doomed = hd__doomed,
+		.idle = hd__idle,
+		.stop_asked = hd__stop_asked,
 	};
 	sched->stop_code = HD__NO_CODE;
 	int err = hd__config_resolve(&sched->config, config);
@@ -69,7 +69,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	int err = hd__watcher_start(sched);
 	if (err == 0) {
 		hd__gate_open(sched);
-		struct hd_spawn how = {.name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size};
+		struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size };
 		hd_pid pid = hd_spawn_with(&how, main, arg);
 		if (pid < 0)
 			sched->stop_code = (int)pid;
@@ -116,20 +116,20 @@ int hd_stats(struct hd_stats *stats)
 		return -EPERM;
 	struct hd_worker *w = &caller.sched->worker;
 	*stats = (struct hd_stats){
-	    .spawned = ld_rlx(&w->stats.spawned),
-	    .ended = ld_rlx(&w->stats.ended),
-	    .switches = ld_rlx(&w->stats.switches),
-	    .direct_switches = ld_rlx(&w->stats.switches) - ld_rlx(&w->stats.from_idle),
-	    .handoffs = ld_rlx(&w->stats.handoffs),
-	    .preemptions = ld_rlx(&w->stats.preemptions),
-	    .expired_quanta = ld_rlx(&w->stats.expired_quanta),
-	    .remote_wakes = ld_rlx(&w->stats.remote_wakes),
-	    .timeouts = ld_rlx(&w->stats.timeouts),
-	    .idles = ld_rlx(&w->stats.idles),
-	    .timers = ld_rlx(&w->timers.count),
-	    .live_processes = (uint64_t)(ld_rlx(&w->blocks.taken) + ld_rlx(&caller.sched->table.taken)),
+		.spawned = ld_rlx(&w->stats.spawned),
+		.ended = ld_rlx(&w->stats.ended),
+		.switches = ld_rlx(&w->stats.switches),
+		.direct_switches = ld_rlx(&w->stats.switches) - ld_rlx(&w->stats.from_idle),
+		.handoffs = ld_rlx(&w->stats.handoffs),
+		.preemptions = ld_rlx(&w->stats.preemptions),
+		.expired_quanta = ld_rlx(&w->stats.expired_quanta),
+		.remote_wakes = ld_rlx(&w->stats.remote_wakes),
+		.timeouts = ld_rlx(&w->stats.timeouts),
+		.idles = ld_rlx(&w->stats.idles),
+		.timers = ld_rlx(&w->timers.count),
+		.live_processes = (uint64_t)(ld_rlx(&w->blocks.taken) + ld_rlx(&caller.sched->table.taken)),
 	};
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++) {
+	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++) {
 		uint32_t made = ld_rlx(&w->stacks[class].made), nfree = ld_rlx(&w->stacks[class].nfree);
 		stats->made_stacks += made;
 		stats->live_stacks += made - nfree;

@@ -181,7 +181,10 @@ static hd_time judge(struct hd_worker *w)
 		sched->stuck_switches = w->stats.switches;
 	}
 	if (now >= sched->count_threads_at) {
-		if (hd__os_thread_count() == OUR_THREADS) {
+		bool alone = hd__os_thread_count() == OUR_THREADS;
+		if (alone && ld_seq(&w->attention) != 0)
+			return now; /* the last thing that another thread did was to wake somebody */
+		if (alone) {
 			hd__report_stuck(w, "deadlock: nobody can run, and nothing can wake anybody");
 			hd__stop(w, -EDEADLK);
 			return 0;
@@ -192,7 +195,8 @@ static hd_time judge(struct hd_worker *w)
 		return HD_FOREVER;
 	if (now < sched->stuck_since + STUCK_LONG)
 		return sched->stuck_since + STUCK_LONG;
-	hd__report_stuck(w, "stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
+	hd__report_stuck(w,
+			 "stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
 	sched->stuck_reported = true;
 	return HD_FOREVER;
 }

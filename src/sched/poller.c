@@ -15,4 +15,4 @@ static void futex_wake(struct hd__poller *poller, uint32_t *word)
 	hd__os_futex_wake(word);
 }
 
-struct hd__poller hd__futex_poller = {futex_wait, futex_wake};
+struct hd__poller hd__futex_poller = { futex_wait, futex_wake };

@@ -61,7 +61,7 @@ static void *watch(void *arg)
 
 int hd__watcher_start(struct hd__sched *sched)
 {
-	sched->watcher = (struct hd__watcher){.until = 0};
+	sched->watcher = (struct hd__watcher){ .until = 0 };
 	return hd__os_thread_start(&sched->watcher.thread, "heddle-watcher", watch, sched);
 }
 

@@ -10,7 +10,7 @@
 struct hd__sched;
 
 struct hd__watcher {
-	hd_time until; /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
+	hd_time until;	/* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
 	uint32_t kicks; /* the futex word */
 	hd_time seen;	/* the alarm that it last saw; its own */
 	bool stop;

@@ -10,7 +10,7 @@
 #include "sched/sched.h"
 #include "sched/state.h"
 
-#define WARM_STACKS 64	      /* kept with their memory, however long the worker is idle */
+#define WARM_STACKS 64	     /* kept with their memory, however long the worker is idle */
 #define IDLE_LONG HD_MS(100) /* after this, it gives memory back */
 
 static _Thread_local struct hd_worker *self;
@@ -54,11 +54,11 @@ void hd__post(struct hd_worker *w, struct hd_note *note)
 
 void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
-	hd__trace_record(w->trace, (struct hd__event){.when = hd__clock(w->sched),
-						      .pid = hd__pid(&w->sched->table, p),
-						      .from = p->state,
-						      .to = (uint8_t)to,
-						      .why = p->why});
+	hd__trace_record(w->trace, (struct hd__event){ .when = hd__clock(w->sched),
+						       .pid = hd__pid(&w->sched->table, p),
+						       .from = p->state,
+						       .to = (uint8_t)to,
+						       .why = p->why });
 }
 
 static bool timer_is_live(void *context, uint64_t order)
@@ -69,18 +69,18 @@ static bool timer_is_live(void *context, uint64_t order)
 
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched)
 {
-	*w = (struct hd_worker){.sched = sched, .trace = sched->doors.trace, .errno_location = &errno};
+	*w = (struct hd_worker){ .sched = sched, .trace = sched->doors.trace, .errno_location = &errno };
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)
+	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
 		hd__stacks_init(&w->stacks[class], class);
 	return hd__timers_init(&w->timers, sched->table.capacity, timer_is_live, sched);
 }
 
 void hd__worker_fini(struct hd_worker *w)
 {
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)
+	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
 		hd__stacks_fini(&w->stacks[class]);
 	hd__timers_fini(&w->timers);
 }
@@ -99,7 +99,7 @@ static void doze(struct hd_worker *w, hd_time until)
 /* Whether there are stacks whose memory nobody has needed for a while. */
 static bool is_warm(const struct hd_worker *w)
 {
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)
+	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
 		if (w->stacks[class].nfree - w->stacks[class].cold > WARM_STACKS)
 			return true;
 	return false;
@@ -108,7 +108,7 @@ static bool is_warm(const struct hd_worker *w)
 /* Gives memory back, a batch at a time, until there is none to give or there is news. */
 static void cool(struct hd_worker *w)
 {
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class++)
+	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
 		while (hd__stacks_cool_owner(&w->stacks[class], WARM_STACKS))
 			if (ld_rlx(&w->attention) & ~(uint32_t)HD__ASLEEP)
 				return;

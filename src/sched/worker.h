@@ -37,10 +37,10 @@ enum {
 
 /* Bits of `resched`, the worker's note to itself: the runner should give way at the end of this call. */
 enum {
-	HD__BETTER_READY = 1, /* a higher priority may have become ready */
-	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
-	HD__QUANTUM_OVER = 4, /* because of that */
-	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
+	HD__BETTER_READY = 1,  /* a higher priority may have become ready */
+	HD__GO_TO_TAIL = 2,    /* the runner should let its equals run */
+	HD__QUANTUM_OVER = 4,  /* because of that */
+	HD__CLOCK_DUE = 8,     /* a look at the clock is due */
 	HD__NOBODY_COUNTS = 16 /* the runtime may be over */
 };
 
@@ -84,24 +84,24 @@ struct hd_worker {
 	struct hd_process *current;
 	unsigned char *release; /* a wait queue's lock, held by the process that is leaving; else NULL */
 	uint32_t chores;
-	uint32_t handoffs; /* in a row */
-	int *errno_location;	/* of this kernel thread */
-	hd_time dispatched;	/* coarse time at which `current` got the worker */
+	uint32_t handoffs;   /* in a row */
+	int *errno_location; /* of this kernel thread */
+	hd_time dispatched;  /* coarse time at which `current` got the worker */
 	struct hd__sched *sched;
 	struct hd__trace *trace;
 	struct hd__blocks blocks;
 	struct hd__runq runq;
 
 	struct hd__timers timers;
-	hd_time quantum_end; /* of `current`, when it has a quantum; else HD_FOREVER */
-	hd_time stop_at;     /* when what has not ended is abandoned; HD_FOREVER: the runtime is not ending */
-	hd_time alarm;	     /* the earliest of these and the first deadline; read by the watcher */
-	bool stop_asked;     /* by a plain thread */
-	bool over;	     /* stop_at has come: nobody runs any more */
+	hd_time quantum_end;		 /* of `current`, when it has a quantum; else HD_FOREVER */
+	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: the runtime is not ending */
+	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
+	bool stop_asked;		 /* by a plain thread */
+	bool over;			 /* stop_at has come: nobody runs any more */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
 	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
-	uint64_t counted, alive; /* processes here that are not daemons; all */
+	uint64_t counted, alive;	 /* processes here that are not daemons; all */
 	struct hd__counters stats;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
 };

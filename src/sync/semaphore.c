@@ -14,7 +14,7 @@
 
 void hd_semaphore_init(struct hd_semaphore *s, unsigned n)
 {
-	*s = (struct hd_semaphore){.excess = n};
+	*s = (struct hd_semaphore){ .excess = n };
 }
 
 int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)

@@ -23,7 +23,7 @@
 
 int hd__timers_init(struct hd__timers *t, uint32_t owners, bool (*is_live)(void *context, uint64_t order), void *context)
 {
-	*t = (struct hd__timers){.is_live = is_live, .context = context, .arrivals = 1};
+	*t = (struct hd__timers){ .is_live = is_live, .context = context, .arrivals = 1 };
 	t->capacity = 2 * owners + 2 * SLACK + 8;
 	/* heap[2], the first of four siblings, starts a cache line */
 	char *base = hd__os_reserve((t->capacity + 4) * sizeof *t->heap, 0);
@@ -79,11 +79,13 @@ static void sift_down(struct hd__timer *heap, uint32_t count, uint32_t i, struct
 
 uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 {
+	if (unlikely(t->arrivals == UINT64_C(1) << 40)) /* after 2^40 of them equals may change places, once */
+		t->arrivals = 1;
 	uint64_t order = t->arrivals++ << 24 | whose;
 
 	HD_ASSERT(t->count < t->capacity, "more deadlines than processes");
 	bump(&t->count, 1);
-	sift_up(t->heap, t->count, (struct hd__timer){when, order});
+	sift_up(t->heap, t->count, (struct hd__timer){ when, order });
 	return order;
 }
 

@@ -20,7 +20,7 @@ struct hd__timers {
 	void *context;
 };
 
-#define HD__TIMER_WHOSE(order) ((uint32_t)(order) & 0xffffff)
+#define HD__TIMER_WHOSE(order) ((uint32_t)(order)&0xffffff)
 
 /* For at most so many owners. `is_live` tells whether the owner still waits for the deadline that was given this order. Returns
  * 0 or -ENOMEM. */

@@ -112,7 +112,7 @@ static inline int result_of(enum hd__outcome outcome)
 
 static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
 {
-	struct hd_waiter x = {.queue = q, .why = (uint8_t)why};
+	struct hd_waiter x = { .queue = q, .why = (uint8_t)why };
 
 	if (until <= 0) {
 		if (q != NULL)
@@ -127,7 +127,7 @@ static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
 		hd__os_futex_wait(&x.unparked, 0, until);
 		if (until == HD_FOREVER || ld_acq(&x.unparked) != 0)
 			continue;
-		if (hd__os_clock.now(&hd__os_clock) < until)
+		if (!hd__is_past(NULL, until))
 			continue;
 		if (hd__decide(&x.outcome, HD__TIMED_OUT)) {
 			if (q != NULL)
@@ -149,7 +149,7 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
-	if (until != HD_FOREVER && (until <= 0 || until <= hd__clock(w->sched))) {
+	if (unlikely(until != HD_FOREVER) && hd__is_past(w, until)) {
 		if (q != NULL)
 			hd__waitq_unlock(q);
 		return -ETIMEDOUT;

@@ -23,10 +23,10 @@ struct hd_waiter {
 	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
 	struct hd_process *process;    /* NULL: a plain thread */
 	struct hd_waitq *queue;
-	uint8_t why;		/* enum hd_wait */
-	bool linked;		/* in the queue; under its lock */
-	uint32_t outcome;	/* plain thread: enum hd__outcome; a process has it in its block */
-	uint32_t unparked;	/* plain thread: the word it sleeps on; release, acquire */
+	uint8_t why;	   /* enum hd_wait */
+	bool linked;	   /* in the queue; under its lock */
+	uint32_t outcome;  /* plain thread: enum hd__outcome; a process has it in its block */
+	uint32_t unparked; /* plain thread: the word it sleeps on; release, acquire */
 };
 
 static inline void hd__waitq_lock(struct hd_waitq *q)
@@ -113,6 +113,14 @@ __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w
 }
 
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
+
+/* Whether a deadline has passed; reads the clock only if it must. */
+static inline bool hd__is_past(struct hd_worker *w, hd_time until)
+{
+	if (until == HD_FOREVER || until <= 0)
+		return until <= 0;
+	return until <= (w != NULL ? hd__clock(w->sched) : hd__os_clock.now(&hd__os_clock));
+}
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
  * the caller's worker, NULL on a plain thread. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when

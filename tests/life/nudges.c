@@ -39,7 +39,7 @@ static void *steer(void *arg)
 /* A request from here must not take a note for delivered that is still on its way. */
 HD_PROCESS_TEST(nudge_requests_from_home_and_from_threads)
 {
-	pthread_t threads[2];
+	struct plain_thread *threads[2];
 	int n = hd_scaled(300000);
 
 	target = hd_spawn(wait_for_ever, NULL);
@@ -66,10 +66,10 @@ static void *end_soon(void *arg)
 /* The target ends under the requests, and its block is used again at once: none of them hits the next tenant. */
 HD_PROCESS_TEST(nudge_requests_never_hit_the_next_tenant)
 {
-	pthread_t threads[2];
+	struct plain_thread *threads[2];
 	int n = hd_scaled(20000);
+	hd_pid first = target = hd_spawn(end_soon, NULL);
 
-	target = hd_spawn(end_soon, NULL);
 	for (long i = 0; i < 2; i++)
 		threads[i] = start_thread(steer, (void *)(i + 1));
 	for (int i = 0; i < n; i++) {
@@ -83,6 +83,51 @@ HD_PROCESS_TEST(nudge_requests_never_hit_the_next_tenant)
 		hd_pid bystander = hd_spawn(end_soon, NULL); /* has the same block */
 		CHECK_EQ(hd_priority(bystander), 40);
 		CHECK_EQ(hd_join(bystander, NULL, HD_FOREVER), 0);
+	}
+	set_flag(&stop, 1);
+	for (int i = 0; i < 2; i++)
+		join_thread(threads[i]);
+	hd_resume(first);
+	CHECK_EQ(hd_join(first, NULL, HD_FOREVER), 0);
+}
+
+static void *end_without_a_safe_point(void *arg)
+{
+	for (volatile int i = 0; i < 300; i++)
+		;
+	return arg;
+}
+
+static long steered;
+
+/* Steers the target, and whoever will have its block next: that one's id is known before it is there. */
+static void *steer_heirs(void *arg)
+{
+	unsigned seed = (unsigned)(long)arg;
+
+	while (!read_flag(&stop)) {
+		hd_pid pid = __atomic_load_n(&target, __ATOMIC_RELAXED) + ((hd_pid)(next_random(&seed) % 3) << 24);
+		if (hd_set_priority(pid, 41 + (int)(next_random(&seed) % 20)) == 0)
+			__atomic_fetch_add(&steered, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* A nudge keeps its target from ending before it has come in: or it would be posted for the heir while it is still in the inbox. */
+HD_PROCESS_TEST(nudge_on_its_way_keeps_its_target)
+{
+	struct plain_thread *threads[2];
+	long enough = hd_scaled(5000);
+
+	target = hd_spawn(end_without_a_safe_point, NULL);
+	CHECK_EQ(hd_join(target, NULL, HD_FOREVER), 0);
+	for (long i = 0; i < 2; i++)
+		threads[i] = start_thread(steer_heirs, (void *)(i + 1));
+	for (int i = 0; i < hd_scaled(2000000) && __atomic_load_n(&steered, __ATOMIC_RELAXED) < enough; i++) {
+		hd_pid pid = hd_spawn(end_without_a_safe_point, NULL);
+		CHECK(pid > 0);
+		CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+		__atomic_store_n(&target, pid, __ATOMIC_RELAXED);
 	}
 	set_flag(&stop, 1);
 	for (int i = 0; i < 2; i++)

@@ -60,12 +60,12 @@ static void *overflow(void *arg)
 	volatile char frame[1024];
 
 	frame[0] = 1;
-	return (char *)overflow(arg) + frame[0];
+	return arg == NULL ? NULL : (char *)overflow(arg) + frame[0];
 }
 
 static void *overflow_in_child(void *arg)
 {
-	CHECK_EQ(hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "deep" }, overflow, NULL), NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "deep" }, overflow, &hold), NULL, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -162,7 +162,7 @@ static void *spawn_some(void *arg)
 
 static void *spawn_from_everywhere(void *arg)
 {
-	pthread_t threads[2];
+	struct plain_thread *threads[2];
 
 	for (int i = 0; i < 2; i++)
 		threads[i] = start_thread(spawn_some, NULL);

@@ -6,9 +6,9 @@
 
 static void compute(hd_time ns)
 {
-	hd_time until = hd_after(ns);
+	hd_time until = kernel_now() + ns;
 
-	while (hd_now() < until) /* no safe point */
+	while (kernel_now() < until) /* no safe point */
 		;
 }
 
@@ -86,7 +86,7 @@ static void *end_then_steer(void *arg)
 static void *be_steered_late(void *arg)
 {
 	child = hd_spawn(return_argument, NULL);
-	pthread_t thread = start_thread(end_then_steer, NULL);
+	struct plain_thread *thread = start_thread(end_then_steer, NULL);
 	await_flag(&stage, 1);
 	hd_checkpoint(); /* both come in */
 	join_thread(thread);
@@ -171,7 +171,7 @@ static void *join_from_thread(void *arg)
 static void *end_over_a_joiner(void *thread)
 {
 	child = hd_spawn(wait_for_ever, NULL);
-	*(pthread_t *)thread = start_thread(join_from_thread, NULL);
+	*(struct plain_thread **)thread = start_thread(join_from_thread, NULL);
 	await_flag(&stage, 1);
 	hd_sleep(HD_MS(2));
 	CHECK_EQ(hd_shutdown(0), 0);
@@ -180,8 +180,33 @@ static void *end_over_a_joiner(void *thread)
 
 HD_TEST(ending_tells_a_thread_that_joins)
 {
-	pthread_t thread;
+	struct plain_thread *thread;
 
 	CHECK_EQ(hd_run(NULL, end_over_a_joiner, &thread), 0);
 	join_thread(thread);
+}
+
+/* The only thread that can wake us does so and is gone: when nobody else is left, the wake is in the inbox already. */
+static struct hd_semaphore last_wake;
+
+static void *wake_and_vanish(void *arg)
+{
+	hd_semaphore_signal(&last_wake);
+	return arg;
+}
+
+static void *wait_for_the_last_wake(void *arg)
+{
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, wake_and_vanish, NULL), 0);
+	pthread_detach(thread);
+	CHECK_EQ(hd_semaphore_wait(&last_wake, HD_FOREVER), 0);
+	return arg;
+}
+
+HD_TEST(ending_no_verdict_over_a_wake_that_is_on_its_way)
+{
+	for (int i = 0; i < hd_scaled(3000); i++)
+		CHECK_EQ(hd_run(NULL, wait_for_the_last_wake, NULL), 0);
 }

@@ -167,11 +167,20 @@ HD_PROCESS_TEST(semaphore_serves_in_order_of_arrival_whatever_the_priority)
 	CHECK_STR(trace_text(), "low 0 high 1 middle 2 timing 3 lowest 4 ");
 }
 
+static bool does_not_wait_yet(hd_pid pid)
+{
+	struct hd_process_info info;
+
+	CHECK_EQ(hd_process_info(pid, &info), 0);
+	return info.state != HD_WAITING;
+}
+
 HD_PROCESS_TEST(semaphore_lower_priority_waiter_runs_later_but_has_its_signal)
 {
 	hd_pid low = hd_spawn_at(30, trace_turn, (void *)"low");
 
-	CHECK_EQ(hd_sleep(HD_MS(1)), 0); /* it waits now */
+	while (does_not_wait_yet(low))
+		CHECK_EQ(hd_sleep(HD_MS(1)), 0);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
 	trace("main ");
 	CHECK(!hd_semaphore_is_signaled(&sem)); /* handed over, not kept */
@@ -210,11 +219,11 @@ static void *expect_a_grant(void *until)
 /* The deadline has passed when the signal is given, but the worker has not come to look at the clock: the grant came first. */
 HD_PROCESS_TEST(semaphore_grant_that_comes_first_beats_a_deadline)
 {
-	hd_time until = hd_after(HD_MS(5));
+	hd_time until = hd_after(HD_MS(100)); /* enough for the other to come and wait */
 	hd_pid other = hd_spawn_at(50, expect_a_grant, &until);
 	struct timespec pause = { 0, 1000000 };
 
-	while (hd_now() < until + HD_MS(5)) /* no safe point */
+	while (kernel_now() < until + HD_MS(5)) /* no safe point */
 		nanosleep(&pause, NULL);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
 	CHECK_EQ(hd_join(other, NULL, HD_FOREVER), 0);
@@ -235,7 +244,7 @@ static void *thread_turn(void *arg)
 
 HD_TEST(semaphore_threads_wake_each_other_without_a_runtime)
 {
-	pthread_t threads[4];
+	struct plain_thread *threads[4];
 
 	for (int i = 0; i < 4; i++)
 		threads[i] = start_thread(thread_turn, NULL);
@@ -270,7 +279,7 @@ static void serve_ball(void)
 HD_PROCESS_TEST(semaphore_process_and_thread_play_ping_pong)
 {
 	rounds = hd_scaled(5000);
-	pthread_t thread = start_thread(return_ball, NULL);
+	struct plain_thread *thread = start_thread(return_ball, NULL);
 	serve_ball();
 	join_thread(thread);
 }
@@ -304,7 +313,7 @@ static void *signal_once(void *arg)
 
 HD_TEST(semaphore_thread_waits_across_the_life_of_a_runtime)
 {
-	pthread_t thread = start_thread(outlive_the_runtime, NULL);
+	struct plain_thread *thread = start_thread(outlive_the_runtime, NULL);
 
 	await_flag(&stage, 1);
 	CHECK_EQ(hd_run(NULL, signal_once, NULL), 0);

@@ -115,7 +115,7 @@ static void *note_result(void *where)
 HD_PROCESS_TEST(wait_claim_all_wakes_processes_and_threads)
 {
 	struct hd_worker *w = hd__self();
-	pthread_t thread = start_thread(note_result, &results[0]);
+	struct plain_thread *thread = start_thread(note_result, &results[0]);
 
 	for (int waiting = 0; waiting == 0; hd_yield()) {
 		hd__waitq_lock(&queue);

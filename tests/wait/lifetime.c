@@ -53,7 +53,7 @@ static void *free_after_wait_on_thread(void *arg)
 HD_TEST(lifetime_waiting_thread_frees_what_a_thread_signals)
 {
 	rounds = hd_scaled(5000);
-	pthread_t signaller = start_thread(signal_each, NULL);
+	struct plain_thread *signaller = start_thread(signal_each, NULL);
 	free_after_wait();
 	join_thread(signaller);
 }
@@ -61,7 +61,7 @@ HD_TEST(lifetime_waiting_thread_frees_what_a_thread_signals)
 HD_PROCESS_TEST(lifetime_waiting_process_frees_what_a_thread_signals)
 {
 	rounds = hd_scaled(5000);
-	pthread_t signaller = start_thread(signal_each, NULL);
+	struct plain_thread *signaller = start_thread(signal_each, NULL);
 	free_after_wait();
 	join_thread(signaller);
 }
@@ -77,7 +77,7 @@ HD_PROCESS_TEST(lifetime_waiting_process_frees_what_a_process_signals)
 HD_PROCESS_TEST(lifetime_waiting_thread_frees_what_a_process_signals)
 {
 	rounds = hd_scaled(5000);
-	pthread_t waiter = start_thread(free_after_wait_on_thread, NULL);
+	struct plain_thread *waiter = start_thread(free_after_wait_on_thread, NULL);
 	signal_each(NULL);
 	join_thread(waiter);
 }
@@ -132,7 +132,7 @@ static void *free_after_signal_on_thread(void *arg)
 HD_PROCESS_TEST(lifetime_signalling_thread_frees_what_a_process_waits_for)
 {
 	rounds = hd_scaled(5000);
-	pthread_t signaller = start_thread(free_after_signal_on_thread, NULL);
+	struct plain_thread *signaller = start_thread(free_after_signal_on_thread, NULL);
 	wait_for_each(NULL);
 	join_thread(signaller);
 }
@@ -140,7 +140,7 @@ HD_PROCESS_TEST(lifetime_signalling_thread_frees_what_a_process_waits_for)
 HD_TEST(lifetime_signalling_thread_frees_what_a_thread_waits_for)
 {
 	rounds = hd_scaled(5000);
-	pthread_t waiter = start_thread(wait_for_each, NULL);
+	struct plain_thread *waiter = start_thread(wait_for_each, NULL);
 	free_after_signal();
 	join_thread(waiter);
 }

@@ -26,14 +26,14 @@ static void *give_signals(void *arg)
 	return NULL;
 }
 
-static void start_givers(pthread_t *threads, int n, int each)
+static void start_givers(struct plain_thread **threads, int n, int each)
 {
 	each_gives = each;
 	for (long i = 0; i < n; i++)
 		threads[i] = start_thread(give_signals, (void *)(i + 1));
 }
 
-static void join_givers(pthread_t *threads, int n)
+static void join_givers(struct plain_thread **threads, int n)
 {
 	for (int i = 0; i < n; i++)
 		join_thread(threads[i]);
@@ -67,9 +67,9 @@ static void *take_with_tiny_deadlines(void *arg)
 
 HD_PROCESS_TEST(race_grant_against_timeout_of_processes)
 {
-	pthread_t givers[THREADS];
+	struct plain_thread *givers[THREADS];
 	hd_pid waiters[WAITERS];
-	int each = hd_scaled(20000);
+	int each = hd_scaled(10000);
 
 	start_givers(givers, THREADS, each);
 	for (long i = 0; i < WAITERS; i++)
@@ -99,8 +99,8 @@ static void *take_on_a_thread(void *arg)
 
 static void race_on_threads(void)
 {
-	pthread_t givers[2], takers[2];
-	int each = hd_scaled(20000);
+	struct plain_thread *givers[2], *takers[2];
+	int each = hd_scaled(10000);
 
 	start_givers(givers, 2, each);
 	for (long i = 0; i < 2; i++)
@@ -126,7 +126,7 @@ HD_PROCESS_TEST(race_grant_against_timeout_of_threads_beside_a_runtime)
 /* Processes and threads in one queue, signals from processes and threads. */
 HD_PROCESS_TEST(race_processes_and_threads_share_a_queue)
 {
-	pthread_t givers[2], takers[2];
+	struct plain_thread *givers[2], *takers[2];
 	hd_pid waiters[4];
 	int each = hd_scaled(10000);
 
@@ -184,7 +184,7 @@ static void *take_forever(void *arg)
 
 static void race_with_suspend(hd_entry waiter)
 {
-	pthread_t givers[2], suspender;
+	struct plain_thread *givers[2], *suspender;
 	int each = hd_scaled(5000);
 
 	for (long i = 0; i < WAITERS; i++)
@@ -233,7 +233,7 @@ HD_PROCESS_TEST(race_timeout_against_suspend)
 {
 	for (long i = 0; i < WAITERS; i++)
 		victims[i] = hd_spawn(time_out_often, (void *)(i + 1));
-	pthread_t suspender = start_thread(suspend_and_resume, NULL);
+	struct plain_thread *suspender = start_thread(suspend_and_resume, NULL);
 	while (timed_out < hd_scaled(20000) || __atomic_load_n(&resumed, __ATOMIC_RELAXED) < hd_scaled(1000))
 		hd_sleep(HD_US(100));
 	set_flag(&stop, 1);
@@ -279,7 +279,7 @@ static void *run_shortly(void *arg)
 
 HD_TEST(race_grant_against_the_end_of_the_runtime)
 {
-	pthread_t giver = start_thread(give_until_stopped, NULL);
+	struct plain_thread *giver = start_thread(give_until_stopped, NULL);
 
 	for (int round = 0; round < hd_scaled(200); round++)
 		CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, run_shortly, NULL), 7);
@@ -302,9 +302,10 @@ static void *call_in(void *arg)
 		}
 		int err = hd_hold_open(0);
 		CHECK(err == 0 || err == -EPERM);
-		err = hd_suspend(victims[0], HD_FOREVER);
+		hd_pid victim = __atomic_load_n(&victims[0], __ATOMIC_RELAXED);
+		err = hd_suspend(victim, HD_FOREVER);
 		CHECK(err == 0 || err == -ESRCH || err == -EPERM);
-		err = hd_resume(victims[0]);
+		err = hd_resume(victim);
 		CHECK(err == 0 || err == -EALREADY || err == -ESRCH || err == -EPERM);
 	}
 	return arg;
@@ -320,7 +321,7 @@ static void *come_and_go(void *arg)
 
 HD_TEST(race_calls_from_threads_against_the_end_of_the_runtime)
 {
-	pthread_t callers[2];
+	struct plain_thread *callers[2];
 
 	for (int i = 0; i < 2; i++)
 		callers[i] = start_thread(call_in, NULL);

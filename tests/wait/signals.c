@@ -54,7 +54,8 @@ static void *pester(void *worker)
 
 static void count_signals(int total)
 {
-	pthread_t threads[THREADS], pesterer, worker = pthread_self();
+	struct plain_thread *threads[THREADS], *pesterer;
+	pthread_t worker = pthread_self();
 	const struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
 	long got = 0;
 
@@ -107,7 +108,8 @@ static void *pester_on_demand(void *worker)
 
 HD_PROCESS_TEST(signals_from_a_handler_wake_an_idle_worker)
 {
-	pthread_t worker = pthread_self(), thread;
+	pthread_t worker = pthread_self();
+	struct plain_thread *thread;
 
 	per_thread = hd_scaled(3000);
 	handle(SIGUSR1);
@@ -150,7 +152,7 @@ static void *take_from_handler(void *arg)
 
 HD_TEST(signals_posted_as_a_runtime_is_abandoned_do_not_spoil_the_next)
 {
-	pthread_t poster = start_thread(post_until_over, NULL);
+	struct plain_thread *poster = start_thread(post_until_over, NULL);
 
 	CHECK_EQ(hd_run(NULL, never_end, NULL), 0);
 	set_flag(&run_is_over, 1);
@@ -188,7 +190,7 @@ HD_PROCESS_TEST(signals_many_remote_wakes_all_arrive)
 	per_thread = hd_scaled(2000);
 	for (int k = 0; k < SLEEPERS; k++)
 		CHECK(hd_spawn(sleep_on_own, &own[k]) > 0);
-	pthread_t waker = start_thread(wake_all, NULL);
+	struct plain_thread *waker = start_thread(wake_all, NULL);
 	for (int k = 0; k < SLEEPERS; k++)
 		CHECK_EQ(hd_semaphore_wait(&all_done, HD_FOREVER), 0);
 	join_thread(waker);

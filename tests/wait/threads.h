@@ -5,20 +5,44 @@
 #include <heddle.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "harness/harness.h"
 
-static inline pthread_t start_thread(void *(*fn)(void *), void *arg)
+struct plain_thread {
+	void *(*fn)(void *);
+	void *arg;
+	pthread_t handle;
+	struct hd_semaphore done;
+};
+
+static inline void *run_plain_thread(void *arg)
 {
-	pthread_t thread;
-	CHECK_EQ(pthread_create(&thread, NULL, fn, arg), 0);
+	struct plain_thread *thread = arg;
+
+	thread->fn(thread->arg);
+	CHECK_EQ(hd_semaphore_signal(&thread->done), 0);
+	return NULL;
+}
+
+static inline struct plain_thread *start_thread(void *(*fn)(void *), void *arg)
+{
+	struct plain_thread *thread = calloc(1, sizeof *thread);
+
+	CHECK(thread != NULL);
+	thread->fn = fn;
+	thread->arg = arg;
+	CHECK_EQ(pthread_create(&thread->handle, NULL, run_plain_thread, thread), 0);
 	return thread;
 }
 
-static inline void join_thread(pthread_t thread)
+/* On a process, the worker goes on meanwhile: the thread may be waiting for it. */
+static inline void join_thread(struct plain_thread *thread)
 {
-	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK_EQ(hd_semaphore_wait(&thread->done, HD_FOREVER), 0);
+	CHECK_EQ(pthread_join(thread->handle, NULL), 0);
+	free(thread);
 }
 
 /* Set on one thread, awaited on another. await_flag is no safe point: a process that calls it keeps its worker. */
@@ -36,6 +60,15 @@ static inline void await_flag(int *flag, int value)
 {
 	while (read_flag(flag) != value)
 		sched_yield();
+}
+
+/* The time on heddle's clock, without a call of heddle's: those are safe points. */
+static inline hd_time kernel_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return HD_SEC(t.tv_sec) + t.tv_nsec;
 }
 
 /* A small generator, so that threads need not share one. */

@@ -29,11 +29,11 @@ __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__con
 			 "hint #36" /* bti j */
 			 : "+r"(f), "+r"(t)
 			 :
-			 : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
-			   "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0", "v1", "v2", "v3",
-			   "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18",
-			   "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
-			   "memory");
+			 : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+			   "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0",
+			   "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15",
+			   "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29",
+			   "v30", "v31", "cc", "memory");
 }
 
 /* Goes on with `to` and forgets the caller. */
@@ -61,7 +61,7 @@ static inline void hd__arch_make(struct hd__context *c, void *top, void (*entry)
 
 	*--sp = (void *)(uintptr_t)entry;
 	*--sp = arg;
-	*c = (struct hd__context){sp, NULL, (void *)(uintptr_t)hd__arch_begin};
+	*c = (struct hd__context){ sp, NULL, (void *)(uintptr_t)hd__arch_begin };
 }
 
 static inline void hd__arch_pause(void)

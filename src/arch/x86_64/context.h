@@ -17,7 +17,7 @@ struct hd__context {
 #ifdef __AVX512F__
 #define HD__MORE_VECTORS                                                                                                       \
 	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", \
-	    "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+		"xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
 #else
 #define HD__MORE_VECTORS
 #endif
@@ -64,7 +64,7 @@ static inline void hd__arch_make(struct hd__context *c, void *top, void (*entry)
 
 	*--sp = (void *)(uintptr_t)entry;
 	*--sp = arg;
-	*c = (struct hd__context){sp, NULL, (void *)(uintptr_t)hd__arch_begin};
+	*c = (struct hd__context){ sp, NULL, (void *)(uintptr_t)hd__arch_begin };
 }
 
 static inline void hd__arch_pause(void)
