@@ -38,7 +38,7 @@ int hd_semaphore_try_wait(struct hd_semaphore *s)
 	return err == -ETIMEDOUT ? -EAGAIN : err;
 }
 
-static inline int give_signal(struct hd_worker *w, struct hd_semaphore *s)
+__attribute__((always_inline)) static inline int give_signal(struct hd_worker *w, struct hd_semaphore *s)
 {
 	int err = 0;
 
