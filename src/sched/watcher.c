@@ -16,23 +16,27 @@
 
 #define TICK HD_MS(10)
 #define PAUSE_MIN HD_US(50)
-#define PAUSE_MAX HD_US(500)
+#define PAUSE_MAX HD__WATCHER_SLACK
 
 /* When to look again, no sooner than after `pause`; tells the workers whose alarm is due. */
 static hd_time look_round(struct hd__sched *sched, hd_time now, hd_time *pause)
 {
 	struct hd_worker *w = &sched->worker;
 	struct hd__watcher *watcher = &sched->watcher;
+	bool asleep = ld_seq(&w->attention) & HD__ASLEEP;
+	hd_time alarm = ld_seq(&w->alarm), before = watcher->seen_alarm;
+	uint64_t switches = ld_rlx(&w->stats.switches);
 
-	if (ld_seq(&w->attention) & HD__ASLEEP)
-		return HD_FOREVER;
-	hd_time alarm = ld_seq(&w->alarm);
-	if (alarm <= now && alarm == watcher->seen) {
+	if (asleep && switches == watcher->seen_switches)
+		return HD_FOREVER; /* it has been idle since we last looked; if it had not, it might be back in no time */
+	watcher->seen_switches = switches;
+	watcher->seen_alarm = alarm;
+	/* A due alarm that is new: the worker has just looked at the clock, and may well do so again by itself. */
+	if (!asleep && alarm <= now && alarm == before) {
 		if (!(ld_rlx(&w->attention) & HD__ALARM))
 			hd__raise(w, HD__ALARM);
 		*pause = PAUSE_MIN;
 	}
-	watcher->seen = alarm; /* a due alarm that is new: the worker has just looked at the clock, and may do so again */
 	if (alarm < now + *pause)
 		alarm = now + *pause;
 	return alarm < now + TICK ? alarm : now + TICK;
@@ -54,8 +58,8 @@ static void *watch(void *arg)
 			continue;
 		hd__os_futex_wait(&watcher->kicks, kicks, until);
 		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
-		if (pause < PAUSE_MAX)
-			pause *= 2; /* unless somebody turns out to be late */
+		if (2 * pause <= PAUSE_MAX)
+			pause *= 2; /* until somebody turns out to be late */
 	}
 }
 

@@ -12,7 +12,8 @@ struct hd__sched;
 struct hd__watcher {
 	hd_time until;	/* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
 	uint32_t kicks; /* the futex word */
-	hd_time seen;	/* the alarm that it last saw; its own */
+	hd_time seen_alarm;	/* when it last looked; its own */
+	uint64_t seen_switches; /* likewise */
 	bool stop;
 	struct hd__thread thread;
 };
@@ -23,10 +24,16 @@ void hd__watcher_stop(struct hd__sched *sched);
 
 void hd__watcher_kick(struct hd__watcher *watcher);
 
+/* For hd__watcher_need: no time in particular, but not for ever. */
+#define HD__BUSY (HD_FOREVER / 2)
+
+/* By how much a worker that computes without safe points may be told late. Waking the watcher costs about as much. */
+#define HD__WATCHER_SLACK HD_US(200)
+
 /* A busy worker needs it awake at `when`. Its alarm must have been stored, or its attention cleared, seq_cst before. */
 static inline void hd__watcher_need(struct hd__watcher *watcher, hd_time when)
 {
-	if (unlikely(when < ld_seq(&watcher->until)))
+	if (unlikely(when < ld_seq(&watcher->until) - HD__WATCHER_SLACK))
 		hd__watcher_kick(watcher);
 }
 

@@ -131,7 +131,7 @@ static void idle(struct hd_worker *w, hd_time until)
 	 * fast asleep, it must be woken for that: a system call, after an idle time of at least its tick. */
 	hd__take_news(w);
 	w->dispatched = ld_rlx(&w->sched->now);
-	hd__watcher_need(&w->sched->watcher, w->alarm < HD_FOREVER ? w->alarm : HD_FOREVER - 1);
+	hd__watcher_need(&w->sched->watcher, w->alarm < HD__BUSY ? w->alarm : HD__BUSY);
 }
 
 void hd__worker_run(struct hd_worker *w)
