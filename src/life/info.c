@@ -31,7 +31,7 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 {
 	uint64_t control = ld_acq(&p->control);
 	unsigned state = ld_acq(&p->state);
-	unsigned class = ld_acq(&p->stack_class);
+	unsigned size_class = ld_acq(&p->stack_class);
 	char *stack = ld_acq(&p->stack);
 
 	if (control & HD__DEAD)
@@ -55,7 +55,7 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 	for (int i = 0; i < HD_NAME_SIZE - 1 && (info->name[i] = ld_acq(&p->name[i])) != 0; i++)
 		;
 	if (stack != NULL) {
-		info->stack_size = hd__stack_size(class);
+		info->stack_size = hd__stack_size(size_class);
 		info->stack_used = (size_t)(stack + info->stack_size - hd__os_lowest_resident(stack, info->stack_size));
 	}
 }

@@ -40,8 +40,8 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 {
 	struct hd__sched *sched = caller.sched;
 	struct hd_worker *home = &sched->worker;
-	unsigned class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
-	struct hd__stacks *stacks = &home->stacks[class];
+	unsigned size_class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
+	struct hd__stacks *stacks = &home->stacks[size_class];
 	int priority = how->priority != 0 ? how->priority : caller.w != NULL ? caller.w->running_priority : HD_PRIORITY_USER;
 	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
 
@@ -75,7 +75,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	p->entry = entry;
 	p->value = arg;
 	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
-	st_rel(&p->stack_class, (uint8_t) class);
+	st_rel(&p->stack_class, (uint8_t)size_class);
 	st_rel(&p->daemon, how->daemon);
 	p->ending = false;
 	st_rel(&p->name[0], 0);

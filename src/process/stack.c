@@ -25,13 +25,13 @@
 
 unsigned hd__stack_class(size_t size)
 {
-	unsigned class = HD__STACK_MIN_CLASS;
+	unsigned size_class = HD__STACK_MIN_CLASS;
 
 	if (size > (size_t)1 << HD__STACK_MAX_CLASS)
 		return 0;
-	while ((size_t)1 << class < size)
-		class ++;
-	return class;
+	while ((size_t)1 << size_class < size)
+		size_class++;
+	return size_class;
 }
 
 void hd__stacks_init(struct hd__stacks *s, unsigned size_class)

@@ -33,6 +33,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		sched->doors.clock = &hd__os_clock;
 	if (sched->doors.poller == NULL)
 		sched->doors.poller = &hd__futex_poller;
+	sched->watched = sched->doors.clock == &hd__os_clock; /* nobody can wait for another clock but the poller */
 	sched->hooks = (struct hd__hooks){
 		.begin = hd__begin,
 		.cannot_start = hd__cannot_start,
@@ -66,7 +67,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 
 	if (watch == NULL)
 		return -ENOMEM;
-	int err = hd__watcher_start(sched);
+	int err = sched->watched ? hd__watcher_start(sched) : 0;
 	if (err == 0) {
 		hd__gate_open(sched);
 		struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size };
@@ -75,7 +76,8 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 			sched->stop_code = (int)pid;
 		hd__worker_run(w);
 		hd__stop_finish(w);
-		hd__watcher_stop(sched);
+		if (sched->watched)
+			hd__watcher_stop(sched);
 		err = sched->stop_code;
 	}
 	hd__overflow_watch_stop(watch);
@@ -129,11 +131,11 @@ int hd_stats(struct hd_stats *stats)
 		.timers = ld_rlx(&w->timers.count),
 		.live_processes = (uint64_t)(ld_rlx(&w->blocks.taken) + ld_rlx(&caller.sched->table.taken)),
 	};
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++) {
-		uint32_t made = ld_rlx(&w->stacks[class].made), nfree = ld_rlx(&w->stacks[class].nfree);
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++) {
+		uint32_t made = ld_rlx(&w->stacks[size_class].made), nfree = ld_rlx(&w->stacks[size_class].nfree);
 		stats->made_stacks += made;
 		stats->live_stacks += made - nfree;
-		stats->cached_stacks += nfree - ld_rlx(&w->stacks[class].cold);
+		stats->cached_stacks += nfree - ld_rlx(&w->stacks[size_class].cold);
 	}
 	hd__call_end(caller);
 	return 0;

@@ -21,7 +21,6 @@
 
 #define GRACE HD_SEC(1)
 #define STUCK_LONG HD_SEC(1)
-#define OUR_THREADS 2 /* the worker's and the watcher's */
 
 /* Takes in what has come, and lets whoever it came from go on. */
 static void wait_for_news(struct hd_worker *w)
@@ -181,7 +180,7 @@ static hd_time judge(struct hd_worker *w)
 		sched->stuck_switches = w->stats.switches;
 	}
 	if (now >= sched->count_threads_at) {
-		bool alone = hd__os_thread_count() == OUR_THREADS;
+		bool alone = hd__os_thread_count() == 1 + sched->watched;
 		if (alone && ld_seq(&w->attention) != 0)
 			return now; /* the last thing that another thread did was to wake somebody */
 		if (alone) {

@@ -73,15 +73,15 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched)
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
-		hd__stacks_init(&w->stacks[class], class);
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
+		hd__stacks_init(&w->stacks[size_class], size_class);
 	return hd__timers_init(&w->timers, sched->table.capacity, timer_is_live, sched);
 }
 
 void hd__worker_fini(struct hd_worker *w)
 {
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
-		hd__stacks_fini(&w->stacks[class]);
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
+		hd__stacks_fini(&w->stacks[size_class]);
 	hd__timers_fini(&w->timers);
 }
 
@@ -99,8 +99,8 @@ static void doze(struct hd_worker *w, hd_time until)
 /* Whether there are stacks whose memory nobody has needed for a while. */
 static bool is_warm(const struct hd_worker *w)
 {
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
-		if (w->stacks[class].nfree - w->stacks[class].cold > WARM_STACKS)
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
+		if (w->stacks[size_class].nfree - w->stacks[size_class].cold > WARM_STACKS)
 			return true;
 	return false;
 }
@@ -108,8 +108,8 @@ static bool is_warm(const struct hd_worker *w)
 /* Gives memory back, a batch at a time, until there is none to give or there is news. */
 static void cool(struct hd_worker *w)
 {
-	for (unsigned class = HD__STACK_MIN_CLASS; class <= HD__STACK_MAX_CLASS; class ++)
-		while (hd__stacks_cool_owner(&w->stacks[class], WARM_STACKS))
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
+		while (hd__stacks_cool_owner(&w->stacks[size_class], WARM_STACKS))
 			if (ld_rlx(&w->attention) & ~(uint32_t)HD__ASLEEP)
 				return;
 }

@@ -116,6 +116,7 @@ struct hd__sched {
 	unsigned stack_class; /* of config.stack_size */
 	struct hd__table table;
 	struct hd__watcher watcher;
+	bool watched;		  /* there is a watcher */
 	bool stopping;		  /* set once, read by anybody: nothing new may start */
 	int stop_code;		  /* what hd_run will return; HD__NO_CODE: not ending */
 	struct hd_note stop_note; /* a plain thread's hd_shutdown */

@@ -1,5 +1,5 @@
 /* life/info.c - what processes say of themselves and of each other. */
-#include "life/life.h"
+#include "life/common.h"
 
 #include <string.h>
 

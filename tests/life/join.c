@@ -1,5 +1,5 @@
 /* life/join.c - join, join_end, detach in every order; the hand-off to a child that never ran. */
-#include "life/life.h"
+#include "life/common.h"
 
 HD_PROCESS_TEST(join_of_an_ended_process_collects_at_once)
 {

@@ -1,5 +1,5 @@
 /* life/local.c - variables of which every process has its own. */
-#include "life/life.h"
+#include "life/common.h"
 
 /* Values are words; hd_local_set wants no const. */
 static void set_word(struct hd_local *local, const char *text)

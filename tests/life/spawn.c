@@ -1,5 +1,5 @@
 /* life/spawn.c - processes begin: the three forms, their attributes, what is refused. */
-#include "life/life.h"
+#include "life/common.h"
 
 #include <string.h>
 

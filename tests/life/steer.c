@@ -1,5 +1,5 @@
 /* life/steer.c - suspend and resume in every state and by everybody; priorities and policies. */
-#include "life/life.h"
+#include "life/common.h"
 
 /* ---- suspend and resume, by a process ---- */
 

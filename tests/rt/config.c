@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "life/life.h"
+#include "life/common.h"
 
 static const char *const variables[] = { "HEDDLE_WORKERS", "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",
 					 "HEDDLE_QUANTUM", "HEDDLE_PREEMPTED",	"HEDDLE_MOVABLE" };

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "life/life.h"
+#include "life/common.h"
 
 static const struct hd_config one_worker = { .workers = 1, .fixed = true };
 

@@ -1,6 +1,6 @@
-/* life/life.h - what the tests of processes share: small entries, questions about a process, plain threads. */
-#ifndef TESTS_LIFE_H
-#define TESTS_LIFE_H
+/* life/common.h - what the tests of processes share: small entries, questions about a process, plain threads. */
+#ifndef TESTS_LIFE_COMMON_H
+#define TESTS_LIFE_COMMON_H
 
 #include <errno.h>
 #include <pthread.h>
