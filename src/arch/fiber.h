@@ -101,6 +101,16 @@ static inline void hd__fiber_fini(struct hd__fiber *f)
 #endif
 }
 
+/* Valgrind complains about system calls that it does not know. */
+static inline int hd__under_valgrind(void)
+{
+#ifdef RUNNING_ON_VALGRIND
+	return RUNNING_ON_VALGRIND;
+#else
+	return 0;
+#endif
+}
+
 static inline void hd__fiber_new_stack(void *bottom, size_t size)
 {
 	(void)bottom, (void)size;

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch/fiber.h"
 #include "os/fault.h"
 
 #define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, newer than our oldest headers */
@@ -102,7 +103,7 @@ static int advise(struct iovec *ranges, size_t n, int advice)
 	size_t total = 0;
 	for (size_t i = 0; i < n; i++)
 		total += ranges[i].iov_len;
-	if (syscall(SYS_process_madvise, SELF, ranges, n, advice, 0) == (long)total)
+	if (!hd__under_valgrind() && syscall(SYS_process_madvise, SELF, ranges, n, advice, 0) == (long)total)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (madvise(ranges[i].iov_base, ranges[i].iov_len, advice) != 0)
