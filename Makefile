@@ -12,7 +12,7 @@ QEMU := qemu-aarch64 -R 32G -L /usr/aarch64-linux-gnu
 
 # What is tested beside the test program: public headers, examples, the README.
 house = out=$$(meson test -C $(1) --suite house --no-rebuild --print-errorlogs 2>&1) && \
-	echo "headers, examples and README are well" || { echo "$$out"; exit 1; }
+	echo "rooms, headers, examples and README are well" || { echo "$$out"; exit 1; }
 
 help: ## this list
 	@echo "heddle: lightweight processes for C"
