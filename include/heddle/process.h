@@ -162,7 +162,7 @@ struct hd_process_info {
 	hd_time since;		       /* when it came into this state; good to some milliseconds */
 	hd_time cpu_time;	       /* good to some milliseconds */
 	uint64_t switches;	       /* times it was given a worker */
-	size_t stack_size, stack_used; /* 0 before it first runs; used: the most it ever needed, in pages */
+	size_t stack_size, stack_used; /* 0 before it first runs; used: the most that anybody needed of this stack, in pages */
 };
 
 /* Describes a process, a zombie included. Returns 0; -ESRCH when it is gone (Pharo's isTerminated: -ESRCH, or HD_ENDED);

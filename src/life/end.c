@@ -69,8 +69,8 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 	hd__account(w, me, ld_rlx(&w->sched->now));
 	char *stack = me->stack;
 	struct hd__stacks *stacks = &w->stacks[me->stack_class];
+	struct hd__fiber fiber = me->fiber;
 
-	w->leaving = me->fiber;
 	while (unlikely(!announce_end(w, me, kind, result, err))) {
 		hd__os_thread_yield(); /* to whoever is about to post it */
 		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
@@ -78,6 +78,7 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
 	hd__stacks_drop_owner(stacks, stack);
 	hd__stacks_unpromise_owner(stacks);
+	w->leaving = fiber;
 	hd__leave_for_good(w);
 }
 

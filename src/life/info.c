@@ -106,6 +106,7 @@ int hd_waiting_at(int priority, hd_pid *pids, size_t n)
 		return -EPERM;
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		return -EINVAL;
+	hd__safe_point(w);
 	hd__runq_spill(&w->runq);
 	struct hd_process *p = hd__runq_level(&w->runq, priority)->head;
 	for (; p != NULL; p = p->next)

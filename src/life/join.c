@@ -31,12 +31,14 @@ static inline void collect(struct hd__caller caller, struct hd_process *p, struc
 static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_time until)
 {
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid), *next = NULL;
+	bool alive = p != NULL && hd__alive(ld_acq(&p->control), pid);
+	bool past = alive && hd__is_past(caller.w, until); /* who is dead can be joined at any time */
 
 	if (caller.w != NULL) {
 		hd__safe_point(caller.w);
-		if (p == caller.w->current && hd__alive(ld_acq(&p->control), pid))
+		if (alive && p == caller.w->current)
 			return -EDEADLK;
-		if (p != NULL && hd__alive(ld_acq(&p->control), pid) && hd__can_hand_off(caller.w, p))
+		if (!past && p != NULL && hd__alive(ld_acq(&p->control), pid) && hd__can_hand_off(caller.w, p))
 			next = p;
 	}
 	if (!lock_if_alive_or_zombie(p, pid))
@@ -52,7 +54,7 @@ static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end,
 		collect(caller, p, end);
 		return 0;
 	}
-	if (unlikely(hd__is_past(caller.w, until))) { /* a mere try must not look like a joiner to others */
+	if (unlikely(past)) { /* a mere try must not look like a joiner to others */
 		hd__waitq_unlock(&p->news);
 		return -ETIMEDOUT;
 	}

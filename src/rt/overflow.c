@@ -23,6 +23,7 @@ struct hd__overflow_watch {
 };
 
 static struct sigaction before; /* while a runtime runs */
+static bool watching;
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
@@ -33,6 +34,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	(void)context;
 	if (me == NULL || me->stack == NULL || address >= me->stack || address < me->stack - HD__PAGE_SIZE) {
 		sigaction(signal, &before, NULL); /* and the instruction faults again, for whoever that is */
+		if (info->si_code <= 0)
+			raise(signal); /* unless there was none: somebody sent it */
 		return;
 	}
 	void *frames[FRAMES_MAX];
@@ -62,11 +65,20 @@ struct hd__overflow_watch *hd__overflow_watch_start(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGSEGV, &action, &watch->action);
 	before = watch->action;
+	watching = true;
 	return watch;
+}
+
+void hd__overflow_watch_forget(void)
+{
+	if (watching)
+		sigaction(SIGSEGV, &before, NULL);
+	watching = false;
 }
 
 void hd__overflow_watch_stop(struct hd__overflow_watch *watch)
 {
+	watching = false;
 	sigaction(SIGSEGV, &watch->action, NULL);
 	sigaltstack(&watch->stack, NULL);
 	hd__os_free(watch->memory);

@@ -29,5 +29,6 @@ void hd__report_stuck(struct hd_worker *w, const char *headline);
 struct hd__overflow_watch;
 struct hd__overflow_watch *hd__overflow_watch_start(void);
 void hd__overflow_watch_stop(struct hd__overflow_watch *watch);
+void hd__overflow_watch_forget(void); /* in a forked child */
 
 #endif

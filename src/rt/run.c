@@ -16,6 +16,7 @@ static void in_child(void)
 {
 	hd__forget_self();
 	hd__gate_forget();
+	hd__overflow_watch_forget();
 	st_rlx(&busy, false);
 }
 
@@ -121,7 +122,6 @@ int hd_stats(struct hd_stats *stats)
 		.spawned = ld_rlx(&w->stats.spawned),
 		.ended = ld_rlx(&w->stats.ended),
 		.switches = ld_rlx(&w->stats.switches),
-		.direct_switches = ld_rlx(&w->stats.switches) - ld_rlx(&w->stats.from_idle),
 		.handoffs = ld_rlx(&w->stats.handoffs),
 		.preemptions = ld_rlx(&w->stats.preemptions),
 		.expired_quanta = ld_rlx(&w->stats.expired_quanta),
@@ -131,6 +131,8 @@ int hd_stats(struct hd_stats *stats)
 		.timers = ld_rlx(&w->timers.count),
 		.live_processes = (uint64_t)(ld_rlx(&w->blocks.taken) + ld_rlx(&caller.sched->table.taken)),
 	};
+	uint64_t from_idle = ld_rlx(&w->stats.from_idle); /* another thread's view of the two may be of different moments */
+	stats->direct_switches = stats->switches > from_idle ? stats->switches - from_idle : 0;
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++) {
 		uint32_t made = ld_rlx(&w->stacks[size_class].made), nfree = ld_rlx(&w->stacks[size_class].nfree);
 		stats->made_stacks += made;

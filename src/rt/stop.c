@@ -155,15 +155,17 @@ void hd__stop_finish(struct hd_worker *w)
 	w->over = true;
 	hd__gate_shut();
 	for (;;) {
-		bool alone = hd__gate_is_empty(); /* whoever was inside has posted what it had to */
 		hd__take_news(w);
 		for (uint32_t slot = 0; w->alive > 0 && slot < ld_acq(&table->made); slot++) {
 			struct hd_process *p = &table->blocks[slot];
 			if (!(ld_acq(&p->control) & HD__DEAD) && p->state != 0)
 				abandon(w, p);
 		}
-		if (alone && w->alive == 0)
-			return;
+		if (w->alive == 0 && hd__gate_is_empty()) {
+			hd__take_news(w); /* the last word of whoever was inside; nobody can come in any more */
+			if (w->alive == 0)
+				return;
+		}
 		hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
 	}
 }

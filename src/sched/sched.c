@@ -28,8 +28,13 @@ void hd__set_alarm(struct hd_worker *w)
 	if (alarm == before)
 		return;
 	st_seq(&w->alarm, alarm); /* pairs with the watcher's second look */
-	if (alarm < before)
-		hd__watcher_need(&w->sched->watcher, alarm);
+	hd__watcher_need(&w->sched->watcher, alarm);
+}
+
+/* A time from now that may be too far to count. */
+static hd_time after(hd_time now, hd_time ns)
+{
+	return ns > HD_FOREVER - 1 - now ? HD_FOREVER - 1 : now + ns;
 }
 
 /* HD_RR and HD_IO only: the rest of its quantum, or a new one. */
@@ -38,7 +43,7 @@ static void begin_quantum(struct hd_worker *w, struct hd_process *p)
 	if (p->policy == HD_IO && ld_rlx(&w->attention) != 0)
 		return; /* an event is pending: it will give way to that soon enough */
 	hd_time left = p->quantum_left > 0 ? p->quantum_left : w->sched->config.quantum;
-	w->quantum_end = hd__clock(w->sched) + left;
+	w->quantum_end = after(hd__clock(w->sched), left);
 	w->chores |= HD__END_QUANTUM;
 	hd__set_alarm(w);
 }
@@ -88,6 +93,11 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 {
+	if (unlikely(w->chores & HD__SEE_IF_OVER)) {
+		w->chores &= ~(uint32_t)HD__SEE_IF_OVER;
+		hd__runq_push_head(&w->runq, next);
+		return NULL;
+	}
 	if (w->chores & HD__END_QUANTUM)
 		end_quantum(w);
 	if (next->chores & HD__START && !start(w, next)) {
@@ -162,8 +172,8 @@ void hd__run_next(struct hd_worker *w)
 		return;
 	w->handoffs = 0;
 	w->resched = 0;
-	bump(&w->stats.from_idle, 1);
 	hd__give(w, next, ld_rlx(&w->sched->now));
+	bump(&w->stats.from_idle, 1);
 	hd__fiber_leave(&w->fiber, &next->fiber, 0);
 	hd__arch_switch(&w->context, &next->context);
 	hd__fiber_arrive(&w->fiber, NULL);
@@ -205,7 +215,7 @@ static void look_at_clock(struct hd_worker *w)
 		w->sched->hooks.expired(w, p);
 	}
 	if (now >= w->quantum_end) {
-		w->quantum_end = now + w->sched->config.quantum;
+		w->quantum_end = after(now, w->sched->config.quantum);
 		w->resched |= HD__GO_TO_TAIL | HD__QUANTUM_OVER;
 	}
 	if (now >= w->stop_at)
@@ -242,7 +252,7 @@ void hd__take_news(struct hd_worker *w)
 		}
 	}
 	if (bits & HD__LOOK && w->counted == 0)
-		w->resched |= HD__NOBODY_COUNTS;
+		w->chores |= HD__SEE_IF_OVER;
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* who slept, slept for a while */
 		look_at_clock(w);
 }
@@ -261,15 +271,11 @@ void hd__attend(struct hd_worker *w)
 	if (me->state == HD_RUNNING) { /* else the news was that it should stop */
 		bool to_tail = resched & HD__GO_TO_TAIL;
 
-		if (unlikely(resched & HD__NOBODY_COUNTS)) {
-			hd__move(w, me, HD_READY);
-			hd__runq_push_tail(&w->runq, me);
-			hd__leave_idle(w, me); /* the worker's own loop sees whether it is over */
-			return;
-		}
 		if (w->runq.highest > me->priority) {
 			bump(&w->stats.preemptions, 1);
 			to_tail |= w->sched->config.preempted == HD_PREEMPTED_TAIL;
+		} else if (unlikely(w->chores & HD__SEE_IF_OVER)) {
+			to_tail = true; /* the runtime may end here: the worker's own loop sees to that */
 		} else if (w->runq.highest < me->priority || !to_tail) {
 			return;
 		} else if (resched & HD__QUANTUM_OVER) {

@@ -42,8 +42,8 @@ void hd__run_next(struct hd_worker *w);
 bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p);
 void hd__hand_off(struct hd_worker *w, struct hd_process *p);
 
-/* What must be done before `next` runs. Returns next; NULL when there is no memory for its stack: then the worker must idle,
- * and sees to it. */
+/* What must be done before `next` runs. Returns next, or NULL when the worker must idle first: there is no memory for next's
+ * stack, or the runtime may be over. */
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next);
 
 /* Every so many switches: if there are deadlines, the runner's next safe point looks at the clock without being told. */

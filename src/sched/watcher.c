@@ -18,54 +18,62 @@
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
 
-/* When to look again, no sooner than after `pause`; tells the workers whose alarm is due. */
-static hd_time look_round(struct hd__sched *sched, hd_time now, hd_time *pause)
+/* When to look again, no sooner than after a pause. */
+static hd_time look_again_at(struct hd__sched *sched, hd_time now)
 {
 	struct hd_worker *w = &sched->worker;
 	struct hd__watcher *watcher = &sched->watcher;
-	bool asleep = ld_seq(&w->attention) & HD__ASLEEP;
-	hd_time alarm = ld_seq(&w->alarm), before = watcher->seen_alarm;
-	uint64_t switches = ld_rlx(&w->stats.switches);
+	uint32_t attention = ld_seq(&w->attention);
+	hd_time alarm = ld_seq(&w->alarm);
 
-	if (asleep && switches == watcher->seen_switches)
+	if (attention & HD__ASLEEP && ld_rlx(&w->stats.switches) == watcher->seen_switches)
 		return HD_FOREVER; /* it has been idle since we last looked; if it had not, it might be back in no time */
-	watcher->seen_switches = switches;
-	watcher->seen_alarm = alarm;
-	/* A due alarm that is new: the worker has just looked at the clock, and may well do so again by itself. */
-	if (!asleep && alarm <= now && alarm == before) {
-		if (!(ld_rlx(&w->attention) & HD__ALARM))
-			hd__raise(w, HD__ALARM);
-		*pause = PAUSE_MIN;
+	if (attention & HD__ALARM || alarm > now + TICK)
+		return now + TICK; /* told already: when it has looked, and has another alarm, it will call us */
+	return alarm > now + watcher->pause ? alarm : now + watcher->pause;
+}
+
+/* Tells the worker if its alarm is due. One that is due but was not there when we last looked is not worth it yet: the worker has
+ * just looked at the clock, and may well do so again by itself. */
+static void look(struct hd__sched *sched, hd_time now)
+{
+	struct hd_worker *w = &sched->worker;
+	struct hd__watcher *watcher = &sched->watcher;
+	hd_time alarm = ld_seq(&w->alarm);
+
+	if (alarm <= now && alarm == watcher->seen_alarm && !(ld_seq(&w->attention) & (HD__ASLEEP | HD__ALARM))) {
+		hd__raise(w, HD__ALARM);
+		watcher->pause = PAUSE_MIN;
 	}
-	if (alarm < now + *pause)
-		alarm = now + *pause;
-	return alarm < now + TICK ? alarm : now + TICK;
+	watcher->seen_alarm = alarm;
 }
 
 static void *watch(void *arg)
 {
 	struct hd__sched *sched = arg;
 	struct hd__watcher *watcher = &sched->watcher;
-	hd_time pause = PAUSE_MIN;
 
 	for (;;) {
 		uint32_t kicks = ld_acq(&watcher->kicks);
 		if (ld_acq(&watcher->stop))
 			return NULL;
-		hd_time until = look_round(sched, hd__clock(sched), &pause);
+		hd_time now = hd__clock(sched);
+		look(sched, now);
+		hd_time until = look_again_at(sched, now);
 		st_seq(&watcher->until, until);
-		if (look_round(sched, hd__clock(sched), &pause) < until)
-			continue;
+		if (look_again_at(sched, now) < until)
+			continue; /* somebody became busy, or its alarm earlier, before it could see until when we sleep */
+		watcher->seen_switches = ld_rlx(&sched->worker.stats.switches);
 		hd__os_futex_wait(&watcher->kicks, kicks, until);
 		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
-		if (2 * pause <= PAUSE_MAX)
-			pause *= 2; /* until somebody turns out to be late */
+		if (2 * watcher->pause <= PAUSE_MAX)
+			watcher->pause *= 2; /* until somebody turns out to be late */
 	}
 }
 
 int hd__watcher_start(struct hd__sched *sched)
 {
-	sched->watcher = (struct hd__watcher){ .until = 0 };
+	sched->watcher = (struct hd__watcher){ .pause = PAUSE_MIN };
 	return hd__os_thread_start(&sched->watcher.thread, "heddle-watcher", watch, sched);
 }
 

@@ -12,8 +12,9 @@ struct hd__sched;
 struct hd__watcher {
 	hd_time until;		/* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
 	uint32_t kicks;		/* the futex word */
-	hd_time seen_alarm;	/* when it last looked; its own */
-	uint64_t seen_switches; /* likewise */
+	hd_time pause;		/* this and what follows is its own */
+	hd_time seen_alarm;	/* when it last looked */
+	uint64_t seen_switches; /* when it last went to sleep */
 	bool stop;
 	struct hd__thread thread;
 };

@@ -31,17 +31,17 @@ enum {
 	HD__ALARM_IS_LATE = 2,	/* worker: a deadline before its alarm was added */
 	HD__END_QUANTUM = 4,	/* worker: the runner has one */
 	HD__RECORD = 8,		/* worker: every change of state is traced */
-	HD__START = 16,		/* process: it has no stack yet */
-	HD__BEGIN_QUANTUM = 32	/* process: its policy has quanta */
+	HD__SEE_IF_OVER = 16,	/* worker: nobody counts any more, and nothing may hold the runtime open */
+	HD__START = 32,		/* process: it has no stack yet */
+	HD__BEGIN_QUANTUM = 64	/* process: its policy has quanta */
 };
 
 /* Bits of `resched`, the worker's note to itself: the runner should give way at the end of this call. */
 enum {
-	HD__BETTER_READY = 1,  /* a higher priority may have become ready */
-	HD__GO_TO_TAIL = 2,    /* the runner should let its equals run */
-	HD__QUANTUM_OVER = 4,  /* because of that */
-	HD__CLOCK_DUE = 8,     /* a look at the clock is due */
-	HD__NOBODY_COUNTS = 16 /* the runtime may be over */
+	HD__BETTER_READY = 1, /* a higher priority may have become ready */
+	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
+	HD__QUANTUM_OVER = 4, /* because of that */
+	HD__CLOCK_DUE = 8     /* a look at the clock is due */
 };
 
 /* What the simulator replaces; handed in at start. */

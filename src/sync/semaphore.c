@@ -71,6 +71,10 @@ int hd_semaphore_signal(struct hd_semaphore *s)
 
 bool hd_semaphore_is_signaled(const struct hd_semaphore *s)
 {
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w);     /* a loop that asks and asks gives way to whoever may signal */
 	return ld_rlx(&s->excess) > 0; /* a moment's truth: it may have changed when the caller looks at it */
 }
 

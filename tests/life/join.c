@@ -382,3 +382,15 @@ HD_PROCESS_TEST(at_most_64_handoffs_in_a_row)
 	CHECK_EQ(depth, 200);
 	CHECK(stats_now().handoffs > 64 && stats_now().handoffs < 200);
 }
+
+HD_PROCESS_TEST(join_that_only_tries_starts_nothing)
+{
+	hd_pid pid = born(hd_spawn(nothing, NULL));
+	uint64_t stacks = stats_now().live_stacks;
+
+	CHECK_EQ(hd_join(pid, NULL, 0), -ETIMEDOUT);
+	CHECK_EQ(hd_join(pid, NULL, 1), -ETIMEDOUT); /* long past */
+	CHECK_EQ(stats_now().live_stacks, stacks);
+	CHECK_EQ(info_of(pid).switches, 0);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+}

@@ -125,6 +125,15 @@ HD_TEST(quantum_is_three_when_it_says_three)
 	CHECK_STR(trace_text(), "aaabbbaabb");
 }
 
+HD_TEST(quantum_for_ever_never_ends)
+{
+	struct hd_config config = { .workers = 1, .quantum = HD_FOREVER, .fixed = true };
+
+	virtual_now = 1;
+	CHECK_EQ(hd__run_with(&config, &virtual_time, two_in_turns, NULL), 0);
+	CHECK_STR(trace_text(), "aaaaabbbbb");
+}
+
 /* a is preempted after two of its three. At the head it goes on with the one that is left. */
 HD_TEST(preempted_process_keeps_the_rest_of_its_quantum)
 {

@@ -380,3 +380,21 @@ HD_PROCESS_TEST(semaphore_deadline_of_a_suspended_waiter_runs_on)
 	CHECK_EQ(hd_resume(a), 0);
 	CHECK_EQ(hd_join(a, NULL, HD_FOREVER), 0);
 }
+
+static void *signal_later(void *arg)
+{
+	hd_sleep(HD_MS(1));
+	CHECK_EQ(hd_semaphore_signal(arg), 0);
+	return NULL;
+}
+
+/* A loop that only asks gives way to the one that will signal. */
+HD_PROCESS_TEST(semaphore_can_be_polled)
+{
+	struct hd_semaphore s = HD_SEMAPHORE(0);
+
+	CHECK(hd_spawn_at(50, signal_later, &s) > 0);
+	while (!hd_semaphore_is_signaled(&s))
+		;
+	CHECK_EQ(hd_semaphore_try_wait(&s), 0);
+}
