@@ -1,8 +1,8 @@
-/* hello.c - a hundred thousand processes in a row, each waiting for the one before it. */
+/* hello.c - ten thousand processes in a row, each waiting for the one before it. */
 #include <heddle.h>
 #include <stdio.h>
 
-enum { N = 100000 };
+enum { N = 10000 };
 
 static struct {
 	struct hd_semaphore turn;

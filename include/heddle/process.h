@@ -53,7 +53,7 @@ struct hd_spawn {
  *
  *   -EINVAL         entry is NULL, or a field is out of range
  *   -ENAMETOOLONG   the name needs more than HD_NAME_SIZE bytes
- *   -ENOMEM         no memory, no address space for its stack
+ *   -ENOMEM         no memory, no address space for its stack, or (Linux before 6.13) no mapping for its guard
  *   -EAGAIN         2^24 processes exist
  *   -ESHUTDOWN      the runtime is ending
  *   -EPERM          no runtime runs

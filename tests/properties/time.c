@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "harness/process.h"
+#include "properties/affordable.h"
 #include "wait/threads.h"
 
 /* ---- a busy level does not keep a better one from its timer ---- */
@@ -115,6 +116,7 @@ static void sleep_many(int n, hd_time over)
 {
 	struct hd_stats stats;
 
+	n = affordable(n);
 	span = over;
 	still_asleep = n;
 	for (long i = 0; i < n; i++)
