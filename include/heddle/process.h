@@ -39,7 +39,7 @@ struct hd_spawn {
 	const char *name;      /* copied; NULL is none */
 	int priority;	       /* 0 is the creator's */
 	enum hd_policy policy; /* 0 is the runtime's */
-	size_t stack_size;     /* bytes, rounded up to a power of two; 0 is the runtime's */
+	size_t stack_size;     /* bytes, rounded up to a power of two, guard page included; 0 is the runtime's */
 	bool suspended;	       /* does not start before hd_resume */
 	bool daemon;	       /* does not keep the runtime running */
 	bool detached;	       /* nobody will join it */
@@ -54,7 +54,7 @@ struct hd_spawn {
  *   -EINVAL         entry is NULL, or a field is out of range
  *   -ENAMETOOLONG   the name needs more than HD_NAME_SIZE bytes
  *   -ENOMEM         no memory, no address space for its stack, or (Linux before 6.13) no mapping for its guard
- *   -EAGAIN         2^24 processes exist
+ *   -EAGAIN         2^24 processes exist (fewer under ulimit -v)
  *   -ESHUTDOWN      the runtime is ending
  *   -EPERM          no runtime runs
  *
@@ -105,8 +105,8 @@ struct hd_end {
 };
 
 /* Waits until a process has ended and forgets it; its id is dead afterwards. `result` (may be NULL) receives what its entry
- * returned, NULL if it did not end by returning; hd_join_end tells how it ended. A process that has not run yet runs at
- * once, before its equals, unless a higher priority is ready. Returns
+ * returned, NULL if it did not end by returning; hd_join_end tells how it ended. A ready process that has not run yet runs at
+ * once, before its equals (64 times in a row at most), unless a higher priority is ready. Returns
  *
  *   0            it has ended
  *   -ETIMEDOUT   it had not, by `until`; it can be joined again
@@ -170,7 +170,8 @@ struct hd_process_info {
 HD_API int hd_process_info(hd_pid pid, struct hd_process_info *info);
 
 /* Calls fn for every process, oldest slot first, until it answers something other than 0; returns that, or 0. -EPERM when no
- * runtime runs. Any thread; fn may call heddle, but processes that come or go meanwhile may or may not be seen. */
+ * runtime runs. Any thread; fn may call heddle, but processes that come or go meanwhile may or may not be seen. On a plain thread
+ * the runtime does not end while fn runs. */
 HD_API int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg);
 
 /* The processes that are ready at a priority, in the order in which they would run. Stores at most n ids and returns how many

@@ -18,10 +18,10 @@ enum hd_preempted {
 
 /* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set. */
 struct hd_config {
-	unsigned workers;	     /* HEDDLE_WORKERS; 0 and 1 are one worker, the only number so far */
-	size_t stack_size;	     /* HEDDLE_STACK_SIZE, bytes; 0 is 64 KiB (the first process has at least 8 MiB) */
-	enum hd_policy policy;	     /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
-	hd_time quantum;	     /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
+	unsigned workers;      /* HEDDLE_WORKERS; 0 and 1 are one worker, the only number so far */
+	size_t stack_size;     /* HEDDLE_STACK_SIZE, bytes, as hd_spawn.stack_size; 0 is 64 KiB (8 MiB for the first process) */
+	enum hd_policy policy; /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
+	hd_time quantum;       /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
 	enum hd_preempted preempted; /* HEDDLE_PREEMPTED=tail|head */
 	bool movable;		     /* HEDDLE_MOVABLE=0|1; processes may change kernel thread: see hd_spawn.movable */
 	bool fixed;		     /* take these values, whatever the environment says */
@@ -33,7 +33,7 @@ struct hd_config {
  *   code >= 0    hd_shutdown(code) was called
  *   -EDEADLK     nobody can ever run again; who waits for what was printed to stderr
  *   -EBUSY       a runtime runs already
- *   -EINVAL      a value in `config` or in the environment is out of range; which one was printed to stderr
+ *   -EINVAL      main is NULL, or a value in `config` or in the environment is out of range; which one was printed to stderr
  *   -ENOTSUP     more than one worker was asked for
  *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with
  *

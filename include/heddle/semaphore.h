@@ -42,7 +42,7 @@ HD_API int hd_semaphore_signal(struct hd_semaphore *s);
 HD_API bool hd_semaphore_is_signaled(const struct hd_semaphore *s);
 
 /* Takes a signal, calls fn(arg), gives the signal back. Returns 0, or what hd_semaphore_wait answered and then fn was not
- * called. Cancellation point. Process or plain thread. */
+ * called; -EOVERFLOW when there was no room to give it back. Cancellation point. Process or plain thread. */
 HD_API int hd_semaphore_critical(struct hd_semaphore *s, void (*fn)(void *arg), void *arg, hd_time until);
 
 /* The one call that a signal handler may make: as hd_semaphore_signal, delivered by a worker at its next safe point. The

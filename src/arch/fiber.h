@@ -70,7 +70,7 @@ static inline void hd__fiber_leave(struct hd__fiber *from, struct hd__fiber *to,
 #endif
 }
 
-/* On `self`, right after it was jumped to; `stack_of` learns the bounds of the kernel thread's stack when we came from there. */
+/* On `self`, right after it was jumped to; `thread` learns the bounds of the kernel thread's stack when we came from there. */
 static inline void hd__fiber_arrive(struct hd__fiber *self, struct hd__fiber *thread)
 {
 	(void)self, (void)thread;

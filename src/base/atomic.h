@@ -1,8 +1,8 @@
 /* base/atomic.h - atomic operations, their order in their name.
  *
- * Every access to memory that two kernel threads share goes through one of these, so that the order is visible where it
- * matters and a simulator can put a scheduling point into each. They work on plain integers and pointers, because structs
- * that users embed must also compile as C++. */
+ * Every access to memory that two kernel threads share without a lock goes through one of these, so that the order is visible
+ * where it matters and a simulator can put a scheduling point into each. They work on plain integers and pointers, because
+ * structs that users embed must also compile as C++. */
 #ifndef BASE_ATOMIC_H
 #define BASE_ATOMIC_H
 
@@ -18,7 +18,6 @@
 #define xchg_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define xchg_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 
-#define add_rlx(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define add_seq(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
@@ -27,7 +26,6 @@
 
 /* `e` points to the expected value and receives the one found. On failure nothing is published. */
 #define cas_acq(p, e, v) __atomic_compare_exchange_n((p), (e), (v), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)
-#define cas_rel(p, e, v) __atomic_compare_exchange_n((p), (e), (v), 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)
 #define cas_acq_rel(p, e, v) __atomic_compare_exchange_n((p), (e), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define cas_seq(p, e, v) __atomic_compare_exchange_n((p), (e), (v), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 

@@ -75,7 +75,8 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 		hd__os_thread_yield(); /* to whoever is about to post it */
 		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
 	}
-	/* Nobody takes this stack before we are off it: only this worker does, and it is here. */
+	/* Nobody runs on this stack before we are off it: only this worker takes stacks, and it is here. A process that starts now
+	 * may be given it, and its first two words are written above our frames (arch: begin.S). */
 	hd__stacks_drop_owner(stacks, stack);
 	hd__stacks_unpromise_owner(stacks);
 	w->leaving = fiber;

@@ -2,7 +2,7 @@
  *
  * One writer: everything in a control block is written by the process's home worker alone, with plain stores, except
  *   control      any thread, by compare-and-swap (below)
- *   outcome      whoever decides its wait, by compare-and-swap
+ *   outcome      whoever decides its wait (wait/wait.h)
  *   news, bond   whoever holds news.lock
  *   wake, nudge  whoever has the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.

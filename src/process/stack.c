@@ -20,6 +20,7 @@
 #include "process/process.h"
 
 #define FIRST_GUARDS 16
+#define PAGES_MIN 4 /* in a slot, its guard included */
 #define GUARD_BATCH 256
 #define COOL_BATCH 512
 
@@ -27,6 +28,8 @@ unsigned hd__stack_class(size_t size)
 {
 	unsigned size_class = HD__STACK_MIN_CLASS;
 
+	while ((size_t)1 << size_class < PAGES_MIN * HD__PAGE_SIZE)
+		size_class++;
 	if (size > (size_t)1 << HD__STACK_MAX_CLASS)
 		return 0;
 	while ((size_t)1 << size_class < size)

@@ -29,7 +29,7 @@ struct hd__stacks {
 	uint32_t nfree, cold;
 };
 
-/* The class for a stack of `size` bytes (guard and bookkeeping come on top); 0 when there is none. */
+/* The class for a slot of `size` bytes, of which the guard page and up to 2 KiB of colour are lost; 0 when there is none. */
 unsigned hd__stack_class(size_t size);
 
 void hd__stacks_init(struct hd__stacks *s, unsigned size_class);

@@ -25,7 +25,7 @@ __attribute__((constructor)) static void prepare_for_fork(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
-/* Everything that needs no thread. Returns 0 or -errno; hd__sched_fini undoes what was done. */
+/* Everything that needs no thread. Returns 0 or -errno; take_down undoes what was done. */
 static int build(struct hd__sched *sched, const struct hd_config *config, const struct hd__doors *doors)
 {
 	if (doors != NULL)

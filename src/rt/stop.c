@@ -183,8 +183,8 @@ static hd_time judge(struct hd_worker *w)
 	}
 	if (now >= sched->count_threads_at) {
 		bool alone = hd__os_thread_count() == 1 + sched->watched;
-		if (alone && ld_seq(&w->attention) != 0)
-			return now; /* the last thing that another thread did was to wake somebody */
+		if (alone && (ld_seq(&w->attention) != 0 || ld_acq(&sched->hold) > 0))
+			return now; /* the last thing that another thread did was to wake somebody, or to ask us to wait */
 		if (alone) {
 			hd__report_stuck(w, "deadlock: nobody can run, and nothing can wake anybody");
 			hd__stop(w, -EDEADLK);

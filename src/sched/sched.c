@@ -48,7 +48,7 @@ static void begin_quantum(struct hd_worker *w, struct hd_process *p)
 	hd__set_alarm(w);
 }
 
-/* Of the runner. Only when it was preempted, and is ready still, does it keep the rest. */
+/* Of the runner. When it is ready still, because it was preempted or yielded, it keeps the rest. */
 static void end_quantum(struct hd_worker *w)
 {
 	struct hd_process *me = w->current;
@@ -84,7 +84,7 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 
 	if (unlikely(stack == NULL))
 		return false;
-	st_rlx(&p->stack, stack);
+	st_rel(&p->stack, stack); /* as in hd__move_at */
 	p->chores &= (uint8_t)~HD__START;
 	hd__arch_make(&p->context, hd__stack_top(stack, p->stack_class), w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
@@ -149,6 +149,7 @@ void hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 
 void hd__leave_for_good(struct hd_worker *w)
 {
+	w->current = NULL; /* its block may be somebody else's by now */
 	struct hd_process *next = unlikely(w->over || w->counted == 0) ? NULL : hd__choose(w);
 
 	w->handoffs = 0;

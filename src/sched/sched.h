@@ -7,7 +7,7 @@
 /* The slow side of a safe point: takes in what has come, then gives way if the runner should. */
 void hd__attend(struct hd_worker *w);
 
-/* Whether the runner should look up. A hint: hd__attend reads it again, with acquire. */
+/* Whether the runner should look up. A hint: hd__take_news exchanges it. */
 static inline bool hd__is_wanted(const struct hd_worker *w)
 {
 	return unlikely((ld_rlx(&w->attention) | w->resched) != 0);

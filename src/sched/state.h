@@ -33,8 +33,8 @@ static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsign
 	HD_ASSERT(hd__may_move(p->state, to), "a process changed state in a way that cannot be");
 	if (unlikely(w->chores & HD__RECORD))
 		hd__record(w, p, to);
-	st_rlx(&p->state, (uint8_t)to);
-	st_rlx(&p->since, now);
+	st_rel(&p->state, (uint8_t)to); /* release: for hd__describe, see life/info.c */
+	st_rel(&p->since, now);
 }
 
 static inline void hd__move(struct hd_worker *w, struct hd_process *p, unsigned to)

@@ -9,7 +9,7 @@
 #include "os/lock.h"
 #include "sched/switch.h"
 
-/* How a wait ended. Whoever moves it away from WAITING, by compare-and-swap, has decided the wait; all others leave it. */
+/* How a wait ended. Whoever moves it away from WAITING has decided the wait; all others leave it. */
 enum hd__outcome {
 	HD__WAITING = 0,
 	HD__GRANTED,

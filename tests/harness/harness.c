@@ -189,3 +189,8 @@ bool hd_is_haunted(void)
 
 	return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3; /* itself, its parent, one thread */
 }
+
+bool hd_is_emulated(void)
+{
+	return getenv("HD_TEST_SCALE") != NULL; /* make test-aarch64 sets it */
+}

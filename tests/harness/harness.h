@@ -60,6 +60,9 @@ void trace_clear(void);
  * divides it further, for an emulator. At least 1. */
 int hd_scaled(int n);
 
+/* Whether the CPU is qemu's, which has memory, threads and bugs of its own. */
+bool hd_is_emulated(void);
+
 /* Whether this OS process has a thread that the test did not start: TSan and emulators do. Then nothing is a deadlock. */
 bool hd_is_haunted(void);
 
