@@ -1,7 +1,7 @@
 /* arch/x86_64/begin.S - the first instructions of a process: its argument and its function are on its stack.
  *
  * The function is jumped to with a return address of 0, where every backtrace ends. A call that never returns would leave the
- * processor's predictor of returns out of step: some 5 ns for each return that the next process makes. The two words are not
+ * processor's predictor of returns out of step, for the returns that the next process makes. The two words are not
  * popped: the next process's go to the same place while this one is still leaving. */
 	.text
 	.globl	hd__arch_begin
