@@ -44,7 +44,7 @@ struct hd_spawn {
 	bool daemon;	       /* does not keep the runtime running */
 	bool detached;	       /* nobody will join it */
 	bool movable;	       /* may change kernel thread: its author promises that no compiler-cached thread-local address
-				* (&errno, _Thread_local) is used across a heddle call. Without effect on one worker */
+				* (&errno, _Thread_local) is used across a heddle call. Others stay where they first ran */
 };
 
 /* Makes a process that runs entry(arg). The new process is ready, at the tail of its level; if its priority is higher than
@@ -156,7 +156,7 @@ struct hd_process_info {
 	bool suspended, daemon, detached;
 	int priority;
 	enum hd_policy policy;
-	int worker;
+	int worker;		       /* 0 is the thread that called hd_run */
 	enum hd_wait why;	       /* HD_WAITING: what for */
 	hd_pid holder;		       /* whoever has what it waits for; 0 when unknown */
 	hd_time since;		       /* when it came into this state; good to some milliseconds */
@@ -174,7 +174,7 @@ HD_API int hd_process_info(hd_pid pid, struct hd_process_info *info);
  * the runtime does not end while fn runs. */
 HD_API int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg);
 
-/* The processes that are ready at a priority, in the order in which they would run. Stores at most n ids and returns how many
+/* The processes that are ready at a priority on the caller's worker, in the order in which they would run there. Stores at most n ids and returns how many
  * there are; -EINVAL when out of range; -EPERM on a plain thread. */
 HD_API int hd_waiting_at(int priority, hd_pid *pids, size_t n);
 

@@ -18,7 +18,7 @@ enum hd_preempted {
 
 /* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set. */
 struct hd_config {
-	unsigned workers;      /* HEDDLE_WORKERS; 0 and 1 are one worker, the only number so far */
+	unsigned workers;      /* HEDDLE_WORKERS, 1 to 1024 kernel threads that run processes; 0 is one for each CPU */
 	size_t stack_size;     /* HEDDLE_STACK_SIZE, bytes, as hd_spawn.stack_size; 0 is 64 KiB (8 MiB for the first process) */
 	enum hd_policy policy; /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
 	hd_time quantum;       /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
@@ -34,7 +34,6 @@ struct hd_config {
  *   -EDEADLK     nobody can ever run again; who waits for what was printed to stderr
  *   -EBUSY       a runtime runs already
  *   -EINVAL      main is NULL, or a value in `config` or in the environment is out of range; which one was printed to stderr
- *   -ENOTSUP     more than one worker was asked for
  *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with
  *
  * Whoever is left when the runtime ends is terminated: waits do not return, locals are destroyed, and what has not ended
@@ -58,16 +57,20 @@ HD_API int hd_hold_open(int delta);
 
 /* What the runtime has done since hd_run, and what it holds now. */
 struct hd_stats {
+	uint64_t workers;	  /* kernel threads that run processes */
 	uint64_t spawned;	  /* processes made */
 	uint64_t ended;		  /* of these, how many have ended */
 	uint64_t switches;	  /* times a process was given a worker */
 	uint64_t direct_switches; /* of these, straight from another process */
 	uint64_t handoffs;	  /* of these, by hand-off (hd_join of a process that had not run) */
 	uint64_t preemptions;	  /* times a process lost its worker to a higher priority */
-	uint64_t expired_quanta;  /* times a process lost its worker to an equal because its quantum was over */
+	uint64_t expired_quanta;  /* times a process went behind its equals because its quantum was over */
 	uint64_t remote_wakes;	  /* requests that came from other kernel threads */
 	uint64_t timeouts;	  /* deadlines that came before what was waited for */
-	uint64_t idles;		  /* times a worker went to sleep for want of work */
+	uint64_t idles;		  /* times a worker had nothing to do */
+	uint64_t wakes;		  /* times a sleeping worker was woken by another thread */
+	uint64_t steals;	  /* times a worker took processes that were ready on another */
+	uint64_t stolen;	  /* how many */
 	uint64_t timers;	  /* deadlines pending now, forgotten ones included until they are swept */
 	uint64_t live_processes;  /* control blocks in use now, zombies included */
 	uint64_t live_stacks;	  /* stacks in use now */

@@ -18,11 +18,13 @@
 #define xchg_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define xchg_seq(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 
+#define add_rlx(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
 #define add_seq(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define or_seq(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
 #define and_acq_rel(p, v) __atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL)
+#define and_seq(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 
 /* `e` points to the expected value and receives the one found. On failure nothing is published. */
 #define cas_acq(p, e, v) __atomic_compare_exchange_n((p), (e), (v), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)

@@ -40,14 +40,13 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	p->end_kind = (uint8_t)kind;
 	p->value = result;
 	p->end_err = err;
-	w->alive--;
-	w->counted -= !p->daemon;
+	w->left--;
 	bump(&w->stats.ended, 1);
 	hd__move(w, p, HD_ENDED);
 	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
 	if (unlikely(p->news.head != NULL))
 		others = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
-	bool forget = p->bond == HD__DETACHED;
+	bool forget = p->bond == HD__DETACHED, counts = !p->daemon, movable = p->roams == HD__MOVABLE;
 	hd__waitq_unlock(&p->news);
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
@@ -56,6 +55,11 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		hd__unpark(w, first);
 	if (unlikely(others != NULL))
 		hd__unpark_all(w, others);
+	/* it counts until everybody who waited for it has been told: they may be all that is left */
+	if (unlikely(movable))
+		add_acq_rel(&w->sched->movables, -(int64_t)counts);
+	else
+		bump(&w->counted, -(uint64_t)counts);
 	return true;
 }
 
@@ -68,17 +72,19 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 	}
 	hd__account(w, me, ld_rlx(&w->sched->now));
 	char *stack = me->stack;
-	struct hd__stacks *stacks = &w->stacks[me->stack_class];
+	unsigned size_class = me->stack_class;
+	struct hd__stacks *stacks = &w->sched->stacks[size_class];
 	struct hd__fiber fiber = me->fiber;
 
 	while (unlikely(!announce_end(w, me, kind, result, err))) {
 		hd__os_thread_yield(); /* to whoever is about to post it */
 		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
+		w = hd__self();
 	}
-	/* Nobody runs on this stack before we are off it: only this worker takes stacks, and it is here. A process that starts now
-	 * may be given it, and its first two words are written above our frames (arch: begin.S). */
-	hd__stacks_drop_owner(stacks, stack);
-	hd__stacks_unpromise_owner(stacks);
+	/* Nobody runs on this stack before we are off it: it stays in this worker's hands for now, and the worker is here. A
+	 * process that starts now may be given it, and its first two words are written above our frames (arch: begin.S). */
+	hd__stacks_drop(stacks, &w->stacks[size_class], stack);
+	hd__stacks_unpromise(stacks);
 	w->leaving = fiber;
 	hd__leave_for_good(w);
 }
@@ -100,8 +106,9 @@ void hd__begin(void *process)
 
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err)
 {
-	struct hd__stacks *stacks = &w->stacks[p->stack_class];
-	char *stack = p->stack; /* hd__can_hand_off may have bound one */
+	unsigned size_class = p->stack_class;
+	struct hd__stacks *stacks = &w->sched->stacks[size_class];
+	char *stack = p->stack; /* hd__take_for_hand_off may have bound one */
 	struct hd__fiber fiber = p->fiber;
 
 	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
@@ -109,9 +116,9 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 		return false;
 	if (stack != NULL) {
 		hd__fiber_fini(&fiber);
-		hd__stacks_drop_owner(stacks, stack);
+		hd__stacks_drop(stacks, &w->stacks[size_class], stack);
 	}
-	hd__stacks_unpromise_owner(stacks);
+	hd__stacks_unpromise(stacks);
 	return true;
 }
 
@@ -119,6 +126,7 @@ void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
 {
 	if (hd__end_from_outside(w, p, HD_END_FAILED, -ENOMEM))
 		return;
+	p->arrival = 0;
 	hd__runq_push_head(&w->runq, p); /* a request to it comes first; then it is tried again */
 }
 

@@ -20,7 +20,7 @@ const char *hd__wait_name(enum hd_wait why)
 /* Whoever has what p waits for. Only p's home worker can look at its waiter. */
 static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p)
 {
-	if (w == NULL || p->home != w || p->state != HD_WAITING || p->waiter == NULL)
+	if (w == NULL || ld_rlx(&p->home) != w || ld_rlx(&p->roams) || p->state != HD_WAITING || p->waiter == NULL)
 		return 0;
 	if (p->waiter->why != HD_WAIT_JOIN && p->waiter->why != HD_WAIT_SUSPEND)
 		return 0;
@@ -46,6 +46,7 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 		.detached = ld_acq(&p->bond) == HD__DETACHED,
 		.priority = HD__CONTROL_PRIORITY(control),
 		.policy = HD__CONTROL_POLICY(control),
+		.worker = (int)ld_rlx(&p->home)->index,
 		.why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
 		.holder = holder_of(sched, w, p),
 		.since = ld_acq(&p->since),
@@ -106,11 +107,19 @@ int hd_waiting_at(int priority, hd_pid *pids, size_t n)
 		return -EPERM;
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		return -EINVAL;
-	hd__safe_point(w);
+	w = hd__safe_point(w);
 	hd__runq_spill(&w->runq);
-	struct hd_process *p = hd__runq_level(&w->runq, priority)->head;
-	for (; p != NULL; p = p->next)
+	hd__share_lock(w);
+	hd__runq_spill(&w->share.queue);
+	struct hd_process *own = hd__runq_level(&w->runq, priority)->head;
+	struct hd_process *shared = hd__runq_level(&w->share.queue, priority)->head;
+	while (own != NULL || shared != NULL) {
+		struct hd_process **first =
+			shared == NULL || (own != NULL && hd__rank(own) > hd__rank(shared)) ? &own : &shared;
 		if (count++ < n)
-			pids[count - 1] = hd__pid(&w->sched->table, p);
+			pids[count - 1] = hd__pid(&w->sched->table, *first);
+		*first = (*first)->next;
+	}
+	hd__share_unlock(w);
 	return (int)count;
 }

@@ -28,19 +28,18 @@ static inline void collect(struct hd__caller caller, struct hd_process *p, struc
 	hd__table_drop(&caller.sched->table, hd__own_blocks(caller), p);
 }
 
-static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end, hd_time until)
+static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end, hd_time until)
 {
-	struct hd_process *p = hd__table_find(&caller.sched->table, pid), *next = NULL;
-	bool alive = p != NULL && hd__alive(ld_acq(&p->control), pid);
-	bool past = alive && hd__is_past(caller.w, until); /* who is dead can be joined at any time */
+	struct hd_process *p, *next = NULL;
 
-	if (caller.w != NULL) {
-		hd__safe_point(caller.w);
-		if (alive && p == caller.w->current)
-			return -EDEADLK;
-		if (!past && p != NULL && hd__alive(ld_acq(&p->control), pid) && hd__can_hand_off(caller.w, p))
-			next = p;
-	}
+	if (caller->w != NULL)
+		caller->w = hd__safe_point(caller->w);
+	p = hd__table_find(&caller->sched->table, pid);
+	bool alive = p != NULL && hd__alive(ld_acq(&p->control), pid);
+	bool past = alive && hd__is_past(caller->w, until); /* who is dead can be joined at any time */
+
+	if (caller->w != NULL && alive && p == caller->w->current)
+		return -EDEADLK;
 	if (!lock_if_alive_or_zombie(p, pid))
 		return -ESRCH;
 	if (unlikely(p->bond != HD__JOINABLE)) {
@@ -51,7 +50,7 @@ static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end,
 	if (ld_rlx(&p->control) & HD__DEAD) {
 		st_rlx(&p->bond, HD__JOINED); /* ours alone */
 		hd__waitq_unlock(&p->news);
-		collect(caller, p, end);
+		collect(*caller, p, end);
 		return 0;
 	}
 	if (unlikely(past)) { /* a mere try must not look like a joiner to others */
@@ -59,10 +58,12 @@ static inline int join(struct hd__caller caller, hd_pid pid, struct hd_end *end,
 		return -ETIMEDOUT;
 	}
 	st_rlx(&p->bond, HD__JOINED);
-	int err = hd__park_for(caller.w, &p->news, until, HD_WAIT_JOIN, next);
-	caller.w = hd__self();
+	if (caller->w != NULL && hd__take_for_hand_off(caller->w, p)) /* it cannot end before we let its news go */
+		next = p;
+	int err = hd__park_for(caller->w, &p->news, until, HD_WAIT_JOIN, next);
+	caller->w = hd__self();
 	if (err == -EPIPE) { /* closed: p has ended, and is ours to collect */
-		collect(caller, p, end);
+		collect(*caller, p, end);
 		return 0;
 	}
 	hd__waitq_lock(&p->news);
@@ -77,7 +78,7 @@ int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	int err = join(caller, pid, end, until);
+	int err = join(&caller, pid, end, until);
 	hd__call_end(caller);
 	return err;
 }
@@ -89,7 +90,7 @@ int hd_join(hd_pid pid, void **result, hd_time until)
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	int err = join(caller, pid, &end, until);
+	int err = join(&caller, pid, &end, until);
 	if (err == 0 && result != NULL)
 		*result = end.kind == HD_END_RETURNED ? end.result : NULL;
 	hd__call_end(caller);

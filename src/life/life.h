@@ -21,7 +21,7 @@ static inline struct hd__caller hd__call_begin(void)
 static inline void hd__call_end(struct hd__caller caller)
 {
 	if (likely(caller.w != NULL))
-		hd__safe_point(caller.w);
+		(void)hd__safe_point(caller.w);
 	else if (caller.sched != NULL)
 		hd__gate_leave();
 }
@@ -46,6 +46,9 @@ void hd__doomed(struct hd_worker *w, struct hd_process *me);
 
 /* Ends a process that has never run, or that never will again, and is in no run queue. False when a request to it is on its way: take the news, look again. */
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err);
+
+/* Spawns a process that stays on this worker. On it, while it is idle. */
+hd_pid hd__spawn_here(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg);
 
 void hd__locals_destroy(struct hd_process *me);
 

@@ -2,7 +2,7 @@
  *
  * Owns:       the making of a process: its block, its promise of a stack, its first state.
  * Invariant:  when spawn fails, nothing is left of it; when it succeeds, the process will end, and its end can be joined.
- * Callers:    any thread. A process spawns on its own worker; a plain thread sends the new one to a worker's inbox. */
+ * Callers:    any thread. A process spawns on its own worker; a plain thread sends the new one to a worker's share. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,16 +10,15 @@
 
 static inline void arrive_at_home(struct hd_worker *w, struct hd_process *p)
 {
-	w->alive++;
-	w->counted += !p->daemon;
-	bump(&w->stats.spawned, 1);
+	if (p->roams != HD__MOVABLE)
+		bump(&w->counted, (uint64_t)!p->daemon);
 	hd__make_ready(w, p);
 }
 
+/* From a plain thread, suspended: it is in no share, so its worker must take it in. */
 static void apply_spawn(void *worker, struct hd_note *note)
 {
-	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, wake));
-	arrive_at_home(worker, p);
+	arrive_at_home(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
 }
 
 /* -errno when `how` asks for what cannot be. */
@@ -36,37 +35,54 @@ static int check(const struct hd_spawn *how, hd_entry entry)
 	return 0;
 }
 
-static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, hd_entry entry, void *arg)
+/* From a plain thread: to whatever worker has room. */
+static void send(struct hd__sched *sched, struct hd_process *p, bool suspended)
+{
+	struct hd_worker *home;
+
+	add_acq_rel(&sched->sent, 1);
+	if (suspended) {
+		home = hd__some_worker(sched);
+		st_rlx(&p->home, home);
+		p->wake.apply = apply_spawn;
+		hd__post(home, &p->wake);
+	} else {
+		home = hd__share_send(sched, p);
+	}
+	if (ld_seq(&sched->stopping)) /* pairs with hd__stop: the worker may have looked for the last time before p came */
+		hd__raise(home, HD__LOOK);
+}
+
+static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, enum hd__roaming roams, hd_entry entry,
+			   void *arg)
 {
 	struct hd__sched *sched = caller.sched;
-	struct hd_worker *home = &sched->worker;
 	unsigned size_class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
-	struct hd__stacks *stacks = &home->stacks[size_class];
+	struct hd__stacks *stacks = &sched->stacks[size_class];
 	int priority = how->priority != 0 ? how->priority : caller.w != NULL ? caller.w->running_priority : HD_PRIORITY_USER;
 	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
 
 	if (unlikely(ld_rlx(&sched->stopping)))
 		return -ESHUTDOWN;
-	int err = caller.w != NULL ? hd__stacks_promise_owner(stacks) : hd__stacks_promise_sent(stacks);
+	int err = hd__stacks_promise(stacks);
 	if (unlikely(err != 0))
 		return err;
 	struct hd_process *p = hd__table_take(&sched->table, hd__own_blocks(caller));
 	if (unlikely(p == NULL)) {
-		if (caller.w != NULL)
-			hd__stacks_unpromise_owner(stacks);
-		else
-			hd__stacks_unpromise_sent(stacks);
+		hd__stacks_unpromise(stacks);
 		return -EAGAIN;
 	}
 
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
-	st_rlx(&p->home, home);
+	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]);
+	st_rlx(&p->roams, roams);
+	st_rlx(&p->shared, false);
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
 	p->waiter = NULL;
-	p->timer = 0;
+	st_rlx(&p->timer, 0);
 	st_rel(&p->cpu_time, 0);
 	st_rel(&p->switches, 0);
 	p->quantum_left = 0;
@@ -86,13 +102,23 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	st_rel(&p->control, HD__CONTROL(generation, policy, priority, how->suspended ? HD__SUSPEND : 0));
 	hd_pid pid = hd__pid(&sched->table, p);
 
-	if (caller.w != NULL) {
+	if (unlikely(roams == HD__MOVABLE && !how->daemon))
+		add_acq_rel(&sched->movables, 1);
+	if (likely(caller.w != NULL)) {
+		bump(&caller.w->stats.spawned, 1);
 		arrive_at_home(caller.w, p);
 	} else {
-		p->wake.apply = apply_spawn;
-		hd__post(home, &p->wake);
+		send(sched, p, how->suspended);
 	}
 	return pid;
+}
+
+/* With one worker nobody need roam. */
+static inline enum hd__roaming roams(const struct hd__sched *sched, const struct hd_spawn *how)
+{
+	if (likely(sched->nworkers == 1))
+		return HD__PINNED;
+	return how->movable || sched->config.movable ? HD__MOVABLE : HD__UNSTARTED;
 }
 
 hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
@@ -107,9 +133,14 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -EPERM;
-	hd_pid pid = spawn(caller, how, entry, arg);
+	hd_pid pid = spawn(caller, how, roams(caller.sched, how), entry, arg);
 	hd__call_end(caller);
 	return pid;
+}
+
+hd_pid hd__spawn_here(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	return spawn((struct hd__caller){ w, w->sched }, how, HD__PINNED, entry, arg);
 }
 
 hd_pid hd_spawn(hd_entry entry, void *arg)
@@ -119,7 +150,7 @@ hd_pid hd_spawn(hd_entry entry, void *arg)
 	if (entry == NULL)
 		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, entry, arg) : -EPERM;
+	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, roams(caller.sched, &defaults), entry, arg) : -EPERM;
 	hd__call_end(caller);
 	return pid;
 }

@@ -9,30 +9,30 @@
 #include <errno.h>
 
 #include "life/life.h"
-#include "sched/state.h"
+#include "sched/switch.h"
 
 /* Another level: queued at its tail, running behind its new equals, waiting or suspended where it is. */
 static void obey_priority(struct hd_worker *w, struct hd_process *p, int priority)
 {
 	if (priority == p->priority)
 		return;
-	if (p->state == HD_READY)
-		hd__runq_remove(&w->runq, p);
+	bool ready = p->state == HD_READY;
+	if (ready)
+		hd__dequeue(w, p);
 	st_rlx(&p->priority, (uint8_t)priority);
-	if (p->state == HD_READY) {
-		hd__runq_push_tail(&w->runq, p);
-		if (priority > w->running_priority)
-			w->resched |= HD__BETTER_READY;
+	if (ready) {
+		hd__enqueue(w, p);
 	} else if (p->state == HD_RUNNING) {
-		w->running_priority = priority;
 		w->resched |= HD__BETTER_READY | HD__GO_TO_TAIL;
+		if (hd__set_level(w, priority))
+			w->resched |= HD__STEAL_DUE;
 	}
 }
 
 static void obey_suspend(struct hd_worker *w, struct hd_process *p, bool suspend)
 {
 	if (suspend && p->state == HD_READY) {
-		hd__runq_remove(&w->runq, p);
+		hd__dequeue(w, p);
 		hd__move(w, p, HD_SUSPENDED);
 	} else if (suspend && p->state == HD_RUNNING) {
 		hd__move(w, p, HD_SUSPENDED);
@@ -50,6 +50,36 @@ static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 	obey_suspend(w, p, hd__should_stop(control));
 }
 
+/* p roams and waits, for a worker or for something else: until its lock is ours, others may take it to theirs. Returns false when
+ * it is not at home here. */
+static bool obey_roaming(struct hd_worker *w, struct hd_process *p, uint64_t control)
+{
+	int priority = HD__CONTROL_PRIORITY(control);
+	bool stop = hd__should_stop(control);
+
+	hd__share_lock(w);
+	if (ld_rlx(&p->home) != w) {
+		hd__share_unlock(w);
+		return false;
+	}
+	if (!p->shared && p->state != HD_WAITING) { /* then it is here for good, as far as others are concerned */
+		hd__share_unlock(w);
+		obey(w, p, control);
+		return true;
+	}
+	bool taken = p->shared && (stop || priority != p->priority);
+	if (taken)
+		hd__share_remove_locked(w, p);
+	st_rlx(&p->priority, (uint8_t)priority);
+	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
+	hd__share_unlock(w);
+	if (taken && stop)
+		hd__move(w, p, HD_SUSPENDED);
+	else if (taken)
+		hd__enqueue(w, p);
+	return true;
+}
+
 static void apply_nudge(void *worker, struct hd_note *note)
 {
 	struct hd_worker *w = worker;
@@ -57,7 +87,14 @@ static void apply_nudge(void *worker, struct hd_note *note)
 	uint64_t control = ld_acq(&p->control); /* pairs with change's release */
 
 	for (;;) {
-		obey(w, p, control);
+		if (unlikely(ld_rlx(&p->roams) || ld_rlx(&p->home) != w)) {
+			if (!obey_roaming(w, p, control)) {
+				hd__post(ld_rlx(&p->home), note); /* after it */
+				return;
+			}
+		} else {
+			obey(w, p, control);
+		}
 		hd__waitq_lock(&p->news);
 		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED))
 			break;
@@ -84,7 +121,8 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 		changed = (control & ~clear) | set;
 		if (changed == control)
 			return -EALREADY;
-		local = ld_rlx(&p->home) == caller.w; /* if it is another tenant's by now, the CAS fails */
+		/* if it is another tenant's by now, the CAS fails */
+		local = ld_rlx(&p->home) == caller.w && !ld_rlx(&p->roams);
 		if (!local)
 			changed |= HD__NUDGED;
 	} while (!cas_acq_rel(&p->control, &control, changed));
@@ -92,12 +130,12 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 		obey(caller.w, p, changed); /* if it has changed again, a nudge is on its way */
 	} else if (!(control & HD__NUDGED)) {
 		p->nudge.apply = apply_nudge;
-		hd__post(p->home, &p->nudge);
+		hd__post(ld_rlx(&p->home), &p->nudge);
 	}
 	return 0;
 }
 
-/* The process lives elsewhere: waits until its worker has obeyed. */
+/* The process lives elsewhere, or roams: waits until its worker has obeyed. */
 static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_pid pid, hd_time until)
 {
 	bool past = hd__is_past(caller.w, until);
@@ -121,8 +159,14 @@ int hd_suspend(hd_pid pid, hd_time until)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int err = change(caller, pid, 0, HD__SUSPEND, &p);
-	if ((err == 0 || err == -EALREADY) && (caller.w == NULL || p->home != caller.w))
+	if ((err == 0 || err == -EALREADY) && (caller.w == NULL || ld_rlx(&p->home) != caller.w || ld_rlx(&p->roams)) &&
+	    pid != hd_self()) {
+		if (caller.w != NULL)
+			caller.w = hd__safe_point(caller.w); /* the request may be in our own inbox */
 		err = wait_until_obeyed(caller, p, pid, until);
+		if (caller.w != NULL)
+			caller.w = hd__self();
+	}
 	hd__call_end(caller); /* when pid is the caller, it stops here */
 	return err == -EALREADY ? 0 : err;
 }

@@ -13,15 +13,15 @@
 
 #include "os/fault.h"
 
-int hd__os_thread_start(struct hd__thread *thread, const char *name, void *(*fn)(void *), void *arg)
+int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
 {
 	int saved = errno;
 	sigset_t all, before;
 	int err = EAGAIN;
 
-	/* Signals are the program's: our helpers never take one. */
+	/* Signals are the program's: threads on which none of its code runs never take one. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, signals ? NULL : &all, &before);
 	if (!hd__fault_strikes(HD__FAULT_THREAD))
 		err = pthread_create(&thread->handle, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -29,6 +29,17 @@ int hd__os_thread_start(struct hd__thread *thread, const char *name, void *(*fn)
 		pthread_setname_np(thread->handle, name);
 	errno = saved;
 	return err == 0 ? 0 : -EAGAIN;
+}
+
+unsigned hd__os_cpus(void)
+{
+	int saved = errno;
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)online; /* it fails beyond 1,024 CPUs */
+
+	errno = saved;
+	return n > 0 ? (unsigned)n : 1;
 }
 
 void hd__os_thread_join(struct hd__thread *thread)

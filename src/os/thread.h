@@ -3,14 +3,18 @@
 #define OS_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 struct hd__thread {
 	pthread_t handle;
 };
 
-/* Starts fn(arg) on a kernel thread with all signals blocked. Returns 0 or -EAGAIN. */
-int hd__os_thread_start(struct hd__thread *thread, const char *name, void *(*fn)(void *), void *arg);
+/* Starts fn(arg) on a kernel thread, with the caller's signal mask or with all signals blocked. Returns 0 or -EAGAIN. */
+int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg);
 void hd__os_thread_join(struct hd__thread *thread);
+
+/* On how many CPUs the program may run. At least 1. */
+unsigned hd__os_cpus(void);
 
 /* How many kernel threads the program has; 0 when that cannot be known. */
 int hd__os_thread_count(void);

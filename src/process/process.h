@@ -1,6 +1,7 @@
 /* process/process.h - the control block of a process, and the word through which everybody may ask something of it.
  *
- * One writer: everything in a control block is written by the process's home worker alone, with plain stores, except
+ * One writer: everything in a control block is written by the process's home worker alone, with plain stores (by whoever holds
+ * the lock of the home worker's share while it waits there for a worker), except
  *   control      any thread, by compare-and-swap (below)
  *   outcome      whoever decides its wait (wait/wait.h)
  *   news, bond   whoever holds news.lock
@@ -62,6 +63,13 @@ enum {
 /* Who will collect the end of a process; guarded by news.lock. */
 enum hd__bond { HD__JOINABLE, HD__JOINED /* somebody waits in hd_join */, HD__DETACHED };
 
+/* Whether it may change its worker (rule 13). One that does not roam has its home for good. */
+enum hd__roaming {
+	HD__PINNED,
+	HD__UNSTARTED, /* until it first runs */
+	HD__MOVABLE    /* always: its author promised */
+};
+
 struct hd_worker;
 struct hd_waiter;
 struct hd__locals;
@@ -70,34 +78,37 @@ struct hd_process {
 	/* what a switch touches */
 	struct hd__context context;
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
-	struct hd_worker *home;		/* the only worker that runs it and writes here; fixed at spawn */
+	struct hd_worker *home; /* the only worker that runs it and writes here (*); see sched/share.h for who changes it */
+	uint64_t arrival;	/* READY: its place among the ready ones of its worker and level */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* as in the control word, once the home worker has looked (*) */
 	uint8_t policy;	  /* likewise (*) */
 	uint8_t chores;	  /* before it runs: HD__START, HD__BEGIN_QUANTUM (sched/worker.h) */
-	hd_time since;	  /* coarse time of the last change of state (*) */
 
 	uint64_t control;
 	struct hd_waiter *waiter; /* WAITING: its record; NULL: for time alone */
-	uint64_t timer;		  /* WAITING: the order of its deadline; 0: none */
+	uint64_t timer;		  /* WAITING: the order of its deadline; 0: none (*) */
+	hd_time since;		  /* coarse time of the last change of state (*) */
 	hd_time cpu_time;	  /* coarse (*) */
 	uint64_t switches;	  /* (*) */
 	uint32_t outcome;	  /* WAITING: how it ended (wait/wait.h); decided by any thread, acq_rel */
 	uint8_t why;		  /* WAITING: enum hd_wait (*) */
 	bool daemon, ending;
-	char *stack; /* lowest address above the guard; NULL before the first run and after the end (*) */
-	struct hd__locals *locals;
+	uint8_t roams; /* enum hd__roaming (*) */
+	char *stack;   /* lowest address above the guard; NULL before the first run and after the end (*) */
 
 	hd_entry entry;
 	void *value; /* the argument, then the result */
 	struct hd_waitq news;
-	struct hd_note wake;  /* "your wait is over", "you have been spawned": from other threads */
+	struct hd_note wake;  /* "your wait is over": from other threads */
 	struct hd_note nudge; /* "look at your control word" */
+	struct hd__locals *locals;
 	int32_t end_err;
 	uint8_t end_kind;     /* enum hd_end_kind */
 	uint8_t bond;	      /* enum hd__bond */
 	uint8_t stack_class;  /* log2 of its stack's size */
+	bool shared;	      /* READY, in its home worker's share; under that one's lock (*) */
 	hd_time quantum_left; /* HD_RR, HD_IO: of the current quantum; 0: a new one */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;

@@ -10,63 +10,64 @@
 #define HD__STACK_MIN_CLASS 14 /* 16 KiB */
 #define HD__STACK_MAX_CLASS 30 /* 1 GiB */
 
+/* Stacks of one size, for all workers. */
 struct hd__stacks {
 	unsigned char size_class; /* log2 of a slot's size, its guard page included */
-	unsigned char lock;	  /* guards the making of the region and of guards, and `sent` */
+	unsigned char lock;	  /* guards all that follows */
+	bool plenty;		  /* a slot for every process there can be, so none need be counted; any thread, release */
 	enum hd__guarding how;
 	char *base; /* of the region; NULL before the first promise */
 	size_t reserved;
 	uint32_t capacity;    /* slots in the region */
 	uint32_t protect_max; /* slots that may be guarded, where that takes mappings */
-	uint32_t guarded;     /* slots that have their guard; stored under the lock with release, for take_owner */
-	uint32_t ready;	      /* slots that can be promised at once: all, unless guards are scarce; then those that have one */
-	int64_t sent;	      /* promises that plain threads made */
+	uint32_t spare;	      /* slots that are not promised: every other worker may sit on one (see hd__stacks_drop) */
+	uint32_t guarded;     /* slots that have their guard */
+	uint32_t made;	      /* slots ever used (*) */
+	uint32_t promised;    /* without plenty: to processes that have not ended */
+	uint32_t *free;	      /* slots to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
+	uint32_t nfree, cold; /* (*) others may look without the lock: stored with st_rlx */
+};
 
-	/* the worker's, without a lock; others may look, so these are stored with st_rlx */
-	int64_t promised; /* promises made here, less those that ended here; with `sent`, all that hold */
-	uint32_t made;	  /* slots ever used */
-	uint32_t *free;	  /* slots to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
-	uint32_t nfree, cold;
+/* A worker's own, for which it needs no lock: the hottest last. */
+#define HD__STACK_CACHE 64
+struct hd__stack_cache {
+	uint32_t count; /* others may look */
+	uint32_t slots[HD__STACK_CACHE];
 };
 
 /* The class for a slot of `size` bytes, of which the guard page and up to 2 KiB of colour are lost; 0 when there is none. */
 unsigned hd__stack_class(size_t size);
 
-void hd__stacks_init(struct hd__stacks *s, unsigned size_class);
+/* For so many workers. */
+void hd__stacks_init(struct hd__stacks *s, unsigned size_class, unsigned workers);
 void hd__stacks_fini(struct hd__stacks *s);
 
-/* At spawn: makes sure that a slot can be had later. Returns 0 or -ENOMEM. `_owner` on the worker, `_sent` on a plain thread. */
-int hd__stacks_promise_slowly(struct hd__stacks *s, int64_t *mine);
+/* At spawn: makes sure that a slot can be had later. Returns 0 or -ENOMEM. Any thread. */
+int hd__stacks_promise_slowly(struct hd__stacks *s);
 
-static inline int hd__stacks_promise_owner(struct hd__stacks *s)
+static inline int hd__stacks_promise(struct hd__stacks *s)
 {
-	if (unlikely(s->promised + ld_rlx(&s->sent) >= (int64_t)ld_rlx(&s->ready)))
-		return hd__stacks_promise_slowly(s, &s->promised);
-	bump(&s->promised, 1);
-	return 0;
+	return likely(ld_acq(&s->plenty)) ? 0 : hd__stacks_promise_slowly(s);
 }
 
-static inline int hd__stacks_promise_sent(struct hd__stacks *s)
-{
-	return hd__stacks_promise_slowly(s, &s->sent);
-}
+/* The process has ended, or could not be spawned. Any thread. */
+void hd__stacks_unpromise_slowly(struct hd__stacks *s);
 
-/* The process has ended, on the worker. */
-static inline void hd__stacks_unpromise_owner(struct hd__stacks *s)
+static inline void hd__stacks_unpromise(struct hd__stacks *s)
 {
-	bump(&s->promised, -1);
+	if (unlikely(!ld_rlx(&s->plenty)))
+		hd__stacks_unpromise_slowly(s);
 }
-
-/* It could not be spawned, on a plain thread. */
-void hd__stacks_unpromise_sent(struct hd__stacks *s);
 
 /* At first run: a promised slot's lowest usable address; NULL when the kernel has no memory for its guard. */
-char *hd__stacks_take_owner(struct hd__stacks *s);
-void hd__stacks_drop_owner(struct hd__stacks *s, char *stack);
+char *hd__stacks_take(struct hd__stacks *s, struct hd__stack_cache *own);
+
+/* The caller may still stand on it: it stays in this worker's hands until the next one is dropped. */
+void hd__stacks_drop(struct hd__stacks *s, struct hd__stack_cache *own, char *stack);
 
 /* Gives back the memory of up to 512 stacks that nobody has used lately; the hottest `keep` stay warm. Returns whether there
- * may be more. */
-bool hd__stacks_cool_owner(struct hd__stacks *s, uint32_t keep);
+ * may be more. Any thread. */
+bool hd__stacks_cool(struct hd__stacks *s, uint32_t keep);
 
 /* Usable bytes, from the lowest address up. */
 static inline size_t hd__stack_size(unsigned size_class)

@@ -58,7 +58,7 @@ static int from_environment(struct hd_config *c)
 	int policy = (int)c->policy, where = (int)c->preempted;
 	int err = 0;
 
-	if ((err = number("HEDDLE_WORKERS", 1, 1024, &workers)) != 0 ||
+	if ((err = number("HEDDLE_WORKERS", 1, HD__WORKERS_MAX, &workers)) != 0 ||
 	    (err = number("HEDDLE_STACK_SIZE", 1, 1LL << HD__STACK_MAX_CLASS, &stack_size)) != 0 ||
 	    (err = word("HEDDLE_POLICY", policies, HD_FIFO, &policy)) != 0 ||
 	    (err = number("HEDDLE_QUANTUM", 1, LLONG_MAX / 2, &quantum)) != 0 ||
@@ -89,8 +89,8 @@ int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
 		return refuse("preempted", -EINVAL);
 	if (c->quantum < 0)
 		return refuse("quantum", -EINVAL);
-	if (c->workers == 0)
-		c->workers = 1;
+	if (c->workers > HD__WORKERS_MAX)
+		return refuse("workers", -EINVAL);
 	if (c->stack_size == 0)
 		c->stack_size = STACK_SIZE;
 	if (hd__stack_class(c->stack_size) == 0)
@@ -100,10 +100,9 @@ int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
 	if (c->quantum == 0)
 		c->quantum = QUANTUM;
 	int err = c->fixed ? 0 : from_environment(c);
-	if (err == 0 && c->workers > 1) {
-		hd__complain("heddle: %u workers were asked for, but this version runs one; set HEDDLE_WORKERS=1\n",
-			     c->workers);
-		err = -ENOTSUP;
+	if (c->workers == 0) {
+		unsigned cpus = hd__os_cpus();
+		c->workers = cpus < HD__WORKERS_MAX ? cpus : HD__WORKERS_MAX;
 	}
 	return err;
 }

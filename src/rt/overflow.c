@@ -1,6 +1,6 @@
 /* rt/overflow.c - a stack overflow is named, with its process, size and backtrace, before the program aborts.
  *
- * Owns:      the SIGSEGV action and the worker's signal stack while the runtime runs. A fault that is not in the guard page of
+ * Owns:      the SIGSEGV action and the workers' signal stacks while the runtime runs. A fault that is not in the guard page of
  *            the running process's stack is the program's own: the action that was there before gets it. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -15,12 +15,6 @@
 
 #define SIGNAL_STACK_SIZE ((size_t)64 << 10)
 #define FRAMES_MAX 64
-
-struct hd__overflow_watch {
-	struct sigaction action;
-	stack_t stack;
-	void *memory;
-};
 
 static struct sigaction before; /* while a runtime runs */
 static bool watching;
@@ -48,39 +42,34 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	abort();
 }
 
-struct hd__overflow_watch *hd__overflow_watch_start(void)
+int hd__signal_stack_start(struct hd__signal_stack *s)
 {
-	struct hd__overflow_watch *watch = hd__os_alloc(sizeof *watch);
-
-	if (watch == NULL)
-		return NULL;
-	watch->memory = hd__os_alloc(SIGNAL_STACK_SIZE);
-	if (watch->memory == NULL) {
-		hd__os_free(watch);
-		return NULL;
-	}
-	stack_t stack = { .ss_sp = watch->memory, .ss_size = SIGNAL_STACK_SIZE };
-	sigaltstack(&stack, &watch->stack);
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGSEGV, &action, &watch->action);
-	before = watch->action;
-	watching = true;
-	return watch;
+	s->memory = hd__os_alloc(SIGNAL_STACK_SIZE);
+	if (s->memory == NULL)
+		return -ENOMEM;
+	stack_t stack = { .ss_sp = s->memory, .ss_size = SIGNAL_STACK_SIZE };
+	sigaltstack(&stack, &s->before);
+	return 0;
 }
 
-void hd__overflow_watch_forget(void)
+void hd__signal_stack_stop(struct hd__signal_stack *s)
+{
+	sigaltstack(&s->before, NULL);
+	hd__os_free(s->memory);
+}
+
+void hd__overflow_watch_start(void)
+{
+	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGSEGV, &action, &before);
+	watching = true;
+}
+
+void hd__overflow_watch_stop(void)
 {
 	if (watching)
 		sigaction(SIGSEGV, &before, NULL);
 	watching = false;
-}
-
-void hd__overflow_watch_stop(struct hd__overflow_watch *watch)
-{
-	watching = false;
-	sigaction(SIGSEGV, &watch->action, NULL);
-	sigaltstack(&watch->stack, NULL);
-	hd__os_free(watch->memory);
-	hd__os_free(watch);
 }

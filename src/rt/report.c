@@ -21,7 +21,7 @@ static void report(const struct hd_process_info *info, hd_time now)
 		     doing, (double)(now - info->since) / 1e9);
 }
 
-void hd__report_stuck(struct hd_worker *w, const char *headline)
+void hd__report_stuck(struct hd_worker *w, bool still, const char *headline)
 {
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched);
@@ -33,7 +33,7 @@ void hd__report_stuck(struct hd_worker *w, const char *headline)
 		struct hd_process_info info;
 		if (ld_acq(&p->control) & HD__DEAD || ++lines > LINES_MAX)
 			continue;
-		hd__describe(sched, w, p, &info);
+		hd__describe(sched, still ? ld_rlx(&p->home) : w, p, &info);
 		report(&info, now);
 	}
 	if (lines > LINES_MAX)

@@ -2,6 +2,8 @@
 #ifndef RT_RT_H
 #define RT_RT_H
 
+#include <signal.h>
+
 #include "life/life.h"
 
 /* hd_run with other doors than the usual ones (tests, the simulator). A NULL door is the usual one. */
@@ -10,25 +12,31 @@ int hd__run_with(const struct hd_config *config, const struct hd__doors *doors, 
 /* The configuration: defaults, then the caller's, then the environment's. Returns 0 or -errno, and has said why to stderr. */
 int hd__config_resolve(struct hd_config *resolved, const struct hd_config *given);
 
-/* Begins the end: hd_run will return `code`. On the worker. */
-void hd__stop(struct hd_worker *w, int code);
+/* Begins the end: hd_run will return `code`. Any thread. */
+void hd__stop(struct hd__sched *sched, int code);
 
 /* Nothing is ready, or nobody counts (a hook of sched/). */
 hd_time hd__idle(struct hd_worker *w);
 
-/* A plain thread called hd_shutdown (a hook of sched/). */
-void hd__stop_asked(struct hd_worker *w);
+/* The runtime may be ending, or over (a hook of sched/). */
+void hd__look(struct hd_worker *w);
 
-/* The worker has run for the last time: ends what the stop left, and waits for plain threads to leave. */
-void hd__stop_finish(struct hd_worker *w);
+/* All workers have run for the last time: ends what the stop left, and waits for plain threads to leave. */
+void hd__stop_finish(struct hd__sched *sched);
 
-/* Prints who waits for what. */
-void hd__report_stuck(struct hd_worker *w, const char *headline);
+/* Prints who waits for what. `still`: nothing moves, so everything can be looked at. */
+void hd__report_stuck(struct hd_worker *w, bool still, const char *headline);
 
-/* Names the process whose stack overflowed, while the runtime runs. */
-struct hd__overflow_watch;
-struct hd__overflow_watch *hd__overflow_watch_start(void);
-void hd__overflow_watch_stop(struct hd__overflow_watch *watch);
-void hd__overflow_watch_forget(void); /* in a forked child */
+/* Names the process whose stack overflowed, while the runtime runs. The action is for all; each worker's thread needs a stack for
+ * it. */
+void hd__overflow_watch_start(void);
+void hd__overflow_watch_stop(void); /* also in a forked child */
+
+struct hd__signal_stack {
+	stack_t before;
+	void *memory;
+};
+int hd__signal_stack_start(struct hd__signal_stack *s); /* 0 or -ENOMEM */
+void hd__signal_stack_stop(struct hd__signal_stack *s);
 
 #endif

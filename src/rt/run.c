@@ -1,8 +1,9 @@
 /* rt/run.c - hd_run: builds the runtime, runs it, takes it down.
  *
  * Owns:      the one struct hd__sched, from the first line of hd_run to the last; nothing of it is left afterwards.
- * Callers:   a plain thread, which becomes the worker. */
+ * Callers:   a plain thread, which becomes the first worker. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "rt/rt.h"
 #include "sched/gate.h"
@@ -16,7 +17,7 @@ static void in_child(void)
 {
 	hd__forget_self();
 	hd__gate_forget();
-	hd__overflow_watch_forget();
+	hd__overflow_watch_stop();
 	st_rlx(&busy, false);
 }
 
@@ -28,6 +29,10 @@ __attribute__((constructor)) static void prepare_for_fork(void)
 /* Everything that needs no thread. Returns 0 or -errno; take_down undoes what was done. */
 static int build(struct hd__sched *sched, const struct hd_config *config, const struct hd__doors *doors)
 {
+	sched->config = *config;
+	sched->nworkers = config->workers;
+	sched->stack_class = hd__stack_class(config->stack_size);
+	sched->stop_code = HD__NO_CODE;
 	if (doors != NULL)
 		sched->doors = *doors;
 	if (sched->doors.clock == NULL)
@@ -41,65 +46,114 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.expired = hd__wait_expired,
 		.doomed = hd__doomed,
 		.idle = hd__idle,
-		.stop_asked = hd__stop_asked,
+		.look = hd__look,
 	};
-	sched->stop_code = HD__NO_CODE;
-	int err = hd__config_resolve(&sched->config, config);
-	sched->stack_class = hd__stack_class(sched->config.stack_size);
-	if (err == 0)
-		err = hd__table_init(&sched->table);
-	if (err == 0)
-		err = hd__worker_init(&sched->worker, sched);
+	hd__board_init(&sched->board);
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
+		hd__stacks_init(&sched->stacks[size_class], size_class, sched->nworkers);
+	int err = hd__table_init(&sched->table);
+	for (unsigned i = 0; err == 0 && i < sched->nworkers; i++)
+		err = hd__worker_init(&sched->workers[i], sched, i);
 	return err;
 }
 
 static void take_down(struct hd__sched *sched)
 {
-	hd__worker_fini(&sched->worker);
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		hd__worker_fini(&sched->workers[i]);
+	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
+		hd__stacks_fini(&sched->stacks[size_class]);
 	hd__table_fini(&sched->table);
 }
 
-/* The threads, the gate, the first process; then the worker's life. */
-static int live(struct hd__sched *sched, hd_entry main, void *arg)
+/* A worker's life, on its thread. */
+static int work(struct hd_worker *w)
 {
-	struct hd_worker *w = &sched->worker;
-	size_t stack_size = sched->config.stack_size > MAIN_STACK_SIZE ? sched->config.stack_size : MAIN_STACK_SIZE;
-	struct hd__overflow_watch *watch = hd__overflow_watch_start();
+	struct hd__signal_stack stack;
+	int err = hd__signal_stack_start(&stack);
 
-	if (watch == NULL)
-		return -ENOMEM;
-	int err = sched->watched ? hd__watcher_start(sched) : 0;
 	if (err == 0) {
-		hd__gate_open(sched);
-		struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size };
-		hd_pid pid = hd_spawn_with(&how, main, arg);
-		if (pid < 0)
-			sched->stop_code = (int)pid;
 		hd__worker_run(w);
-		hd__stop_finish(w);
-		if (sched->watched)
-			hd__watcher_stop(sched);
-		err = sched->stop_code;
+		hd__signal_stack_stop(&stack);
 	}
-	hd__overflow_watch_stop(watch);
 	return err;
 }
 
-int hd__run_with(const struct hd_config *config, const struct hd__doors *doors, hd_entry main, void *arg)
+/* All workers but the first. */
+static void *work_beside(void *arg)
 {
+	struct hd_worker *w = arg;
+	struct hd__sched *sched = w->sched;
+
+	if (work(w) != 0)
+		hd__stop(sched, -ENOMEM);
+	hd__set_idle(w, false);
+	add_acq_rel(&sched->at_work, -1u);
+	hd__raise(&sched->workers[0], HD__LOOK); /* which leaves last */
+	return NULL;
+}
+
+/* The threads, the gate, the first process; then the workers' lives. */
+static int live(struct hd__sched *sched, hd_entry main, void *arg)
+{
+	size_t stack_size = sched->config.stack_size > MAIN_STACK_SIZE ? sched->config.stack_size : MAIN_STACK_SIZE;
+	struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size };
+	unsigned started = 1;
+
+	int err = sched->watched ? hd__watcher_start(sched) : 0;
+	if (err != 0)
+		return err;
+	sched->at_work = sched->nworkers;
+	hd_pid pid = hd__spawn_here(&sched->workers[0], &how, main, arg);
+	if (pid < 0)
+		err = (int)pid;
+	for (; err == 0 && started < sched->nworkers; started++) {
+		char name[32];
+		snprintf(name, sizeof name, "heddle-%u", started);
+		err = hd__os_thread_start(&sched->workers[started].thread, name, true, work_beside, &sched->workers[started]);
+		if (err != 0)
+			break;
+	}
+	if (err != 0) {
+		add_acq_rel(&sched->at_work, started - sched->nworkers);
+		hd__stop(sched, err);
+	}
+	hd__overflow_watch_start();
+	hd__gate_open(sched);
+	if (work(&sched->workers[0]) != 0) {
+		hd__stop(sched, -ENOMEM);
+		hd__worker_run(&sched->workers[0]);
+	}
+	for (unsigned i = 1; i < started; i++)
+		hd__os_thread_join(&sched->workers[i].thread);
+	hd__stop_finish(sched);
+	hd__overflow_watch_stop();
+	if (sched->watched)
+		hd__watcher_stop(sched);
+	return sched->stop_code;
+}
+
+int hd__run_with(const struct hd_config *given, const struct hd__doors *doors, hd_entry main, void *arg)
+{
+	struct hd_config config;
+
 	if (main == NULL)
 		return -EINVAL;
 	if (hd__self() != NULL || xchg_acq(&busy, true))
 		return -EBUSY;
 	int saved = errno;
-	struct hd__sched *sched = hd__os_reserve(sizeof *sched, 0);
-	int err = -ENOMEM;
-	if (sched != NULL) {
-		err = build(sched, config, doors);
-		if (err == 0)
-			err = live(sched, main, arg);
-		take_down(sched);
-		hd__os_unreserve(sched, sizeof *sched);
+	int err = hd__config_resolve(&config, given);
+	if (err == 0) {
+		size_t size = sizeof(struct hd__sched) + config.workers * sizeof(struct hd_worker);
+		struct hd__sched *sched = hd__os_reserve(size, 0);
+		err = -ENOMEM;
+		if (sched != NULL) {
+			err = build(sched, &config, doors);
+			if (err == 0)
+				err = live(sched, main, arg);
+			take_down(sched);
+			hd__os_unreserve(sched, size);
+		}
 	}
 	errno = saved;
 	st_rel(&busy, false);
@@ -117,27 +171,43 @@ int hd_stats(struct hd_stats *stats)
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	struct hd_worker *w = &caller.sched->worker;
+	struct hd__sched *sched = caller.sched;
 	*stats = (struct hd_stats){
-		.spawned = ld_rlx(&w->stats.spawned),
-		.ended = ld_rlx(&w->stats.ended),
-		.switches = ld_rlx(&w->stats.switches),
-		.handoffs = ld_rlx(&w->stats.handoffs),
-		.preemptions = ld_rlx(&w->stats.preemptions),
-		.expired_quanta = ld_rlx(&w->stats.expired_quanta),
-		.remote_wakes = ld_rlx(&w->stats.remote_wakes),
-		.timeouts = ld_rlx(&w->stats.timeouts),
-		.idles = ld_rlx(&w->stats.idles),
-		.timers = ld_rlx(&w->timers.count),
-		.live_processes = (uint64_t)(ld_rlx(&w->blocks.taken) + ld_rlx(&caller.sched->table.taken)),
+		.workers = sched->nworkers,
+		.spawned = ld_rlx(&sched->sent),
+		.live_processes = (uint64_t)ld_rlx(&sched->table.taken),
 	};
-	uint64_t from_idle = ld_rlx(&w->stats.from_idle); /* another thread's view of the two may be of different moments */
+	uint64_t from_idle = 0;
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		struct hd_worker *w = &sched->workers[i];
+		from_idle += ld_rlx(&w->stats.from_idle);
+		stats->spawned += ld_rlx(&w->stats.spawned);
+		stats->ended += ld_rlx(&w->stats.ended);
+		stats->switches += ld_rlx(&w->stats.switches);
+		stats->handoffs += ld_rlx(&w->stats.handoffs);
+		stats->preemptions += ld_rlx(&w->stats.preemptions);
+		stats->expired_quanta += ld_rlx(&w->stats.expired_quanta);
+		stats->remote_wakes += ld_rlx(&w->stats.remote_wakes);
+		stats->timeouts += ld_rlx(&w->stats.timeouts);
+		stats->idles += ld_rlx(&w->stats.idles);
+		stats->wakes += ld_rlx(&w->stats.woken);
+		stats->steals += ld_rlx(&w->stats.steals);
+		stats->stolen += ld_rlx(&w->stats.stolen);
+		stats->timers += ld_rlx(&w->timers.count);
+		stats->live_processes += (uint64_t)ld_rlx(&w->blocks.taken);
+		for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++) {
+			stats->cached_stacks += ld_rlx(&w->stacks[size_class].count);
+			stats->live_stacks -= ld_rlx(&w->stacks[size_class].count);
+		}
+	}
+	/* another thread's view of two counters may be of different moments */
 	stats->direct_switches = stats->switches > from_idle ? stats->switches - from_idle : 0;
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++) {
-		uint32_t made = ld_rlx(&w->stacks[size_class].made), nfree = ld_rlx(&w->stacks[size_class].nfree);
+		struct hd__stacks *s = &sched->stacks[size_class];
+		uint32_t made = ld_rlx(&s->made), nfree = ld_rlx(&s->nfree);
 		stats->made_stacks += made;
 		stats->live_stacks += made - nfree;
-		stats->cached_stacks += nfree - ld_rlx(&w->stacks[size_class].cold);
+		stats->cached_stacks += nfree - ld_rlx(&s->cold);
 	}
 	hd__call_end(caller);
 	return 0;

@@ -1,18 +1,22 @@
 /* rt/stop.c - how the runtime ends.
  *
  *   the last process that counts has ended ----+
- *   hd_shutdown(code) -------------------------+--> hd__stop: everybody left is doomed
+ *   hd_shutdown(code) -------------------------+--> hd__stop: every worker is told (HD__LOOK)
  *   deadlock ----------------------------------+        |
  *                                                       v
- *              nobody is left <---------- waits end, locals are destroyed, or one second passes
- *                    |
- *                    v
- *              hd__stop_finish: whoever is left is abandoned, and the gate is shut: no plain thread is inside any more
+ *                                             hd__look: each worker dooms the processes that are at home with it
+ *                                                       |
+ *                                                       v
+ *      a worker leaves <---------- waits end, locals are destroyed, or one second passes
+ *             |
+ *             v
+ *      the first worker, last: hd__stop_finish: whoever is left is abandoned, and the gate is shut: no plain thread is inside
  *
  * Owns:      the end of the runtime: its code, its deadline, the verdict of deadlock.
- * Callers:   the worker; hd_shutdown and hd_hold_open from any thread. */
+ * Callers:   the workers; hd_shutdown and hd_hold_open from any thread. */
 #include <errno.h>
 
+#include "os/lock.h"
 #include "os/memory.h"
 #include "os/thread.h"
 #include "rt/rt.h"
@@ -42,7 +46,7 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 		if (!unstarted)
 			break;
 		if (p->state == HD_READY) {
-			hd__runq_remove(&w->runq, p);
+			hd__dequeue(w, p);
 			hd__move(w, p, HD_SUSPENDED);
 		}
 		if (hd__end_from_outside(w, p, HD_END_KILLED, 0))
@@ -57,41 +61,48 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 		hd__wait_terminate(w, p);
 }
 
+/* All that are at home with w. Nobody changes its worker any more; and whoever a plain thread sends later makes us look again. */
 static void doom_all(struct hd_worker *w)
 {
 	struct hd__table *table = &w->sched->table;
 
-	w->sched->doomed_spawned = w->stats.spawned;
-	for (uint32_t slot = 0; w->alive > 0 && slot < ld_acq(&table->made); slot++)
-		doom(w, &table->blocks[slot]);
+	hd__share_lock(w); /* who had this lock before `stopping` was set has left */
+	hd__share_unlock(w);
+	w->left = 0;
+	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++) {
+		struct hd_process *p = &table->blocks[slot];
+		if (ld_acq(&p->control) & HD__DEAD || ld_rlx(&p->home) != w)
+			continue;
+		w->left++;
+		doom(w, p);
+	}
 }
 
-void hd__stop(struct hd_worker *w, int code)
+void hd__stop(struct hd__sched *sched, int code)
 {
-	struct hd__sched *sched = w->sched;
-
-	if (sched->stopping)
-		return;
 	int none = HD__NO_CODE;
+
 	cas_acq_rel(&sched->stop_code, &none, code); /* hd_shutdown may have set its own */
-	st_rel(&sched->stopping, true);
-	w->stop_at = hd__clock(sched) + GRACE;
-	hd__set_alarm(w);
-	doom_all(w);
+	hd__lock(&sched->verdict);
+	bool first = !sched->stopping;
+	if (first) {
+		sched->stop_at = hd__clock(sched) + GRACE;
+		st_seq(&sched->stopping, true); /* pairs with send in life/spawn.c */
+	}
+	hd__unlock(&sched->verdict);
+	for (unsigned i = 0; first && i < sched->nworkers; i++)
+		hd__raise(&sched->workers[i], HD__LOOK);
 }
 
-/* Only remembers it: what is behind this note in its batch must be taken in before anybody is ended. */
-static void apply_stop(void *worker, struct hd_note *note)
+void hd__look(struct hd_worker *w)
 {
-	struct hd_worker *w = worker;
-
-	(void)note;
-	w->stop_asked = true;
-}
-
-void hd__stop_asked(struct hd_worker *w)
-{
-	hd__stop(w, 0);
+	if (ld_seq(&w->sched->stopping)) {
+		w->stop_at = w->sched->stop_at;
+		hd__set_alarm(w);
+		doom_all(w);
+	} else if (w->counted == 0) {
+		w->chores |= HD__SEE_IF_OVER;
+	}
 }
 
 int hd_shutdown(int code)
@@ -102,14 +113,10 @@ int hd_shutdown(int code)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int none = HD__NO_CODE, err = 0;
-	if (!cas_acq_rel(&caller.sched->stop_code, &none, code)) {
+	if (cas_acq_rel(&caller.sched->stop_code, &none, code))
+		hd__stop(caller.sched, code);
+	else
 		err = -EALREADY;
-	} else if (caller.w != NULL) {
-		hd__stop(caller.w, code);
-	} else {
-		caller.sched->stop_note.apply = apply_stop;
-		hd__post(&caller.sched->worker, &caller.sched->stop_note);
-	}
 	hd__call_end(caller);
 	return err;
 }
@@ -128,7 +135,7 @@ int hd_hold_open(int delta)
 		}
 	} while (!cas_acq_rel(&caller.sched->hold, &held, now));
 	if (now == 0)
-		hd__raise(&caller.sched->worker, HD__LOOK);
+		hd__raise(&caller.sched->workers[0], HD__LOOK);
 	hd__call_end(caller);
 	return now;
 }
@@ -148,46 +155,80 @@ static void abandon(struct hd_worker *w, struct hd_process *p)
 		wait_for_news(w);
 }
 
-void hd__stop_finish(struct hd_worker *w)
+void hd__stop_finish(struct hd__sched *sched)
 {
-	struct hd__table *table = &w->sched->table;
+	struct hd__table *table = &sched->table;
 
-	w->over = true;
 	hd__gate_shut();
-	for (;;) {
-		hd__take_news(w);
-		for (uint32_t slot = 0; w->alive > 0 && slot < ld_acq(&table->made); slot++) {
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		sched->workers[i].over = true;
+	for (bool empty = false, left = true; left || !empty;) {
+		empty = hd__gate_is_empty();
+		for (unsigned i = 0; i < sched->nworkers; i++)
+			hd__take_news(&sched->workers[i]); /* if nobody was inside before this, nothing can come any more */
+		left = false;
+		for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++) {
 			struct hd_process *p = &table->blocks[slot];
-			if (!(ld_acq(&p->control) & HD__DEAD) && p->state != 0)
-				abandon(w, p);
+			if (ld_acq(&p->control) & HD__DEAD)
+				continue;
+			left = true;
+			if (p->state != 0)
+				abandon(ld_rlx(&p->home), p);
 		}
-		if (w->alive == 0 && hd__gate_is_empty()) {
-			hd__take_news(w); /* the last word of whoever was inside; nobody can come in any more */
-			if (w->alive == 0)
-				return;
-		}
-		hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
+		if (left || !empty)
+			hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
 	}
 }
 
+/* Whether all workers are idle and nothing is on its way to any of them. A worker whose bit is up has nothing of its own and has
+ * not begun to take in what has come; and if none has gone to sleep while we looked, none was awake. */
+static bool all_is_quiet(struct hd__sched *sched)
+{
+	uint64_t idles = 0, idles_after = 0;
+
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		idles += ld_acq(&sched->workers[i].stats.idles);
+	if (!hd__all_idle(sched) || hd__anybody_shares(sched))
+		return false;
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		struct hd_worker *x = &sched->workers[i];
+		if (ld_seq(&x->attention) & ~(uint32_t)HD__ASLEEP || hd__timers_live(&x->timers) > 0)
+			return false;
+	}
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		idles_after += ld_acq(&sched->workers[i].stats.idles);
+	return idles == idles_after && hd__all_idle(sched);
+}
+
+static uint64_t all_switches(struct hd__sched *sched)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		sum += ld_rlx(&sched->workers[i].stats.switches);
+	return sum;
+}
+
 /* Nobody can run and nothing that we know of can wake anybody. With other threads about, that is no verdict: say so once.
- * Counting threads is a system call, so a program that has some is asked again only after a while. */
-static hd_time judge(struct hd_worker *w)
+ * Counting threads is a system call, so a program that has some is asked again only after a while. Returns when to look
+ * again; 0: it is a deadlock. */
+static hd_time judge_locked(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched);
 
-	if (sched->stuck_since == 0 || sched->stuck_switches != w->stats.switches) {
+	if (!all_is_quiet(sched))
+		return HD_FOREVER; /* whoever is not will be here after us */
+	if (sched->stuck_since == 0 || sched->stuck_switches != all_switches(sched)) {
 		sched->stuck_since = now;
-		sched->stuck_switches = w->stats.switches;
+		sched->stuck_switches = all_switches(sched);
 	}
 	if (now >= sched->count_threads_at) {
-		bool alone = hd__os_thread_count() == 1 + sched->watched;
-		if (alone && (ld_seq(&w->attention) != 0 || ld_acq(&sched->hold) > 0))
+		bool alone = hd__os_thread_count() == (int)sched->nworkers + sched->watched;
+		if (alone && (!all_is_quiet(sched) || ld_acq(&sched->hold) > 0))
 			return now; /* the last thing that another thread did was to wake somebody, or to ask us to wait */
 		if (alone) {
-			hd__report_stuck(w, "deadlock: nobody can run, and nothing can wake anybody");
-			hd__stop(w, -EDEADLK);
+			hd__report_stuck(w, true, "deadlock: nobody can run, and nothing can wake anybody");
 			return 0;
 		}
 		sched->count_threads_at = now + STUCK_LONG;
@@ -196,7 +237,7 @@ static hd_time judge(struct hd_worker *w)
 		return HD_FOREVER;
 	if (now < sched->stuck_since + STUCK_LONG)
 		return sched->stuck_since + STUCK_LONG;
-	hd__report_stuck(w,
+	hd__report_stuck(w, false,
 			 "stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
 	sched->stuck_reported = true;
 	return HD_FOREVER;
@@ -205,18 +246,27 @@ static hd_time judge(struct hd_worker *w)
 hd_time hd__idle(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
-	bool held = ld_acq(&sched->hold) > 0;
 
-	if (!sched->stopping && w->counted == 0 && !held)
-		hd__stop(w, 0);
-	if (!sched->stopping) {
-		if (w->counted == 0 || held || hd__timers_live(&w->timers) > 0)
-			return HD_FOREVER;
-		hd_time until = judge(w);
-		if (!sched->stopping)
-			return until;
+	if (ld_seq(&sched->stopping)) {
+		if (w->stop_at == HD_FOREVER || ld_seq(&w->attention) & HD__LOOK)
+			return HD_FOREVER; /* not told yet: the word is in its attention */
+		if (w->left > 0 || (w->index == 0 && ld_acq(&sched->at_work) > 1))
+			return w->stop_at;
+		return 0;
 	}
-	if (sched->doomed_spawned != w->stats.spawned)
-		doom_all(w); /* whom plain threads have sent since */
-	return w->alive > 0 ? w->stop_at : 0;
+	bool held = ld_acq(&sched->hold) > 0;
+	if (w->counted == 0 && !held && hd__nobody_counts(sched)) {
+		hd__stop(sched, 0);
+		return HD_FOREVER;
+	}
+	if (hd__best_level(w) > 0 || held || hd__timers_live(&w->timers) > 0 || hd__nobody_counts(sched))
+		return HD_FOREVER;
+	hd__lock(&sched->verdict);
+	hd_time until = judge_locked(w);
+	hd__unlock(&sched->verdict);
+	if (until == 0) {
+		hd__stop(sched, -EDEADLK);
+		return HD_FOREVER;
+	}
+	return until;
 }

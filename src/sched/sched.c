@@ -3,8 +3,9 @@
  * Owns:       the choice of the next process, the switch to it, quanta.
  * Invariant:  outside these functions exactly one process of a worker is RUNNING, `current`, and no ready process of that
  *             worker has a higher priority at its safe points.
- * Locking:    none: a worker's run queue is its own. A process that leaves may hold one wait queue's lock (w->release),
- *             which is released on the next stack: only then can somebody else wake it.
+ * Locking:    none: a worker's run queue is its own. A process that leaves may hold one lock (w->release), of a wait queue or,
+ *             if it roams, of its worker's share; it is released on the next stack: only then can somebody else wake or
+ *             take it.
  *
  * Nothing touches a process after it has been published as ready or waiting, except on its home worker, which runs it next
  * time only after its context has been saved here. So the seeds' Yielding state, and the spin on it, do not exist. */
@@ -80,12 +81,14 @@ void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_pol
 /* Binds a stack to a process that has never run. */
 static inline bool start(struct hd_worker *w, struct hd_process *p)
 {
-	char *stack = hd__stacks_take_owner(&w->stacks[p->stack_class]);
+	char *stack = hd__stacks_take(&w->sched->stacks[p->stack_class], &w->stacks[p->stack_class]);
 
 	if (unlikely(stack == NULL))
 		return false;
 	st_rel(&p->stack, stack); /* as in hd__move_at */
 	p->chores &= (uint8_t)~HD__START;
+	if (p->roams == HD__UNSTARTED)
+		st_rlx(&p->roams, HD__PINNED);
 	hd__arch_make(&p->context, hd__stack_top(stack, p->stack_class), w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;
@@ -95,8 +98,11 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 {
 	if (unlikely(w->chores & HD__SEE_IF_OVER)) {
 		w->chores &= ~(uint32_t)HD__SEE_IF_OVER;
-		hd__runq_push_head(&w->runq, next);
-		return NULL;
+		if (w->counted == 0) {
+			next->arrival = 0;
+			hd__runq_push_head(&w->runq, next);
+			return NULL;
+		}
 	}
 	if (w->chores & HD__END_QUANTUM)
 		end_quantum(w);
@@ -118,7 +124,7 @@ static void give_to_nobody(struct hd_worker *w)
 	if (w->chores & HD__END_QUANTUM)
 		end_quantum(w);
 	w->current = NULL;
-	w->running_priority = 0;
+	hd__set_level(w, 0);
 }
 
 void hd__leave(struct hd_worker *w, struct hd_process *me)
@@ -150,10 +156,16 @@ void hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 void hd__leave_for_good(struct hd_worker *w)
 {
 	w->current = NULL; /* its block may be somebody else's by now */
-	struct hd_process *next = unlikely(w->over || w->counted == 0) ? NULL : hd__choose(w);
-
+	w->resched &= HD__CLOCK_DUE | HD__STEAL_DUE;
+	struct hd_process *next = NULL;
+	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. */
+	if (likely(!hd__is_wanted(w) && !w->over)) {
+		if (unlikely(w->counted == 0) && ld_rlx(&w->share.first) != 0)
+			w->chores |= HD__SEE_IF_OVER; /* unless the next one counts again */
+		if (likely(w->counted > 0 || w->chores & HD__SEE_IF_OVER))
+			next = hd__choose(w);
+	}
 	w->handoffs = 0;
-	w->resched = 0;
 	w->dispatched = ld_rlx(&w->sched->now);
 	if (likely(next != NULL)) {
 		hd__give(w, next, w->dispatched);
@@ -167,12 +179,12 @@ void hd__leave_for_good(struct hd_worker *w)
 
 void hd__run_next(struct hd_worker *w)
 {
+	w->resched = 0;
 	struct hd_process *next = hd__choose(w);
 
 	if (next == NULL)
 		return;
 	w->handoffs = 0;
-	w->resched = 0;
 	hd__give(w, next, ld_rlx(&w->sched->now));
 	bump(&w->stats.from_idle, 1);
 	hd__fiber_leave(&w->fiber, &next->fiber, 0);
@@ -181,22 +193,60 @@ void hd__run_next(struct hd_worker *w)
 	hd__arrive(w);
 }
 
-bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p)
+struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor)
 {
-	if (p->home != w || p->state != HD_READY || p->switches != 0 || w->handoffs >= HANDOFFS_MAX)
-		return false;
-	if (w->runq.highest > p->priority || w->chores & HD__CHOOSE_BY_DOOR)
-		return false;
-	return !(p->chores & HD__START) || start(w, p);
+	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
+		return w->sched->doors.choose(w);
+	for (;;) {
+		uint64_t own = hd__runq_first(&w->runq), shared = ld_rlx(&w->share.first);
+		int level = hd__rank_level(own > shared ? own : shared);
+		if (level == 0 || level < floor)
+			return NULL;
+		if (level != w->running_priority) { /* others must know first; then look again */
+			if (hd__set_level(w, level))
+				hd__share_steal(w, level);
+			continue;
+		}
+		if (own > shared)
+			return hd__runq_take(&w->runq);
+		struct hd_process *p = hd__share_take(w, own);
+		if (p != NULL)
+			return p; /* else somebody else has taken it */
+	}
 }
 
-void hd__hand_off(struct hd_worker *w, struct hd_process *p)
+void hd__dequeue(struct hd_worker *w, struct hd_process *p)
+{
+	if (p->shared) {
+		hd__share_lock(w);
+		hd__share_remove_locked(w, p);
+		hd__share_unlock(w);
+	} else {
+		hd__runq_remove(&w->runq, p);
+	}
+}
+
+bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
+{
+	if (w->handoffs >= HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || hd__best_level(w) > ld_rlx(&p->priority))
+		return false;
+	if (!hd__share_take_this(w, p)) {
+		if (ld_rlx(&p->home) != w || p->state != HD_READY || p->switches != 0)
+			return false;
+		hd__runq_remove(&w->runq, p);
+	}
+	if (!(p->chores & HD__START) || start(w, p))
+		return true;
+	p->arrival = 0;
+	hd__runq_push_head(&w->runq, p); /* whoever chooses it next will find that it cannot start */
+	return false;
+}
+
+struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	w->handoffs++;
 	bump(&w->stats.handoffs, 1);
-	hd__runq_remove(&w->runq, p);
-	if (unlikely((w->chores | p->chores) != 0))
-		hd__do_chores(w, p);
+	return unlikely((w->chores | p->chores) != 0) ? hd__do_chores(w, p) : p;
 }
 
 /* Time has passed: deadlines, the quantum, the end of a stop. */
@@ -212,7 +262,7 @@ static void look_at_clock(struct hd_worker *w)
 			__builtin_prefetch(next);
 			__builtin_prefetch(next + 64);
 		}
-		p->timer = 0;
+		st_rlx(&p->timer, 0);
 		w->sched->hooks.expired(w, p);
 	}
 	if (now >= w->quantum_end) {
@@ -230,11 +280,26 @@ void hd__look_up(struct hd_worker *w)
 		w->resched |= HD__CLOCK_DUE;
 }
 
+/* What others have that should run here in place of the runner. An idle worker looks by itself. */
+static void steal_better(struct hd_worker *w)
+{
+	int best = hd__best_level(w), level = best > w->running_priority ? best : w->running_priority;
+
+	if (w->current != NULL && hd__share_steal(w, level))
+		w->resched |= HD__BETTER_READY;
+	else
+		hd__share_offer_again(w); /* we run more than when we were told: perhaps somebody else should */
+}
+
 void hd__take_news(struct hd_worker *w)
 {
 	if (unlikely(w->resched & HD__CLOCK_DUE)) {
 		w->resched &= ~(uint32_t)HD__CLOCK_DUE;
 		look_at_clock(w);
+	}
+	if (unlikely(w->resched & HD__STEAL_DUE)) {
+		w->resched &= ~(uint32_t)HD__STEAL_DUE;
+		steal_better(w);
 	}
 	if (ld_rlx(&w->attention) == 0)
 		return;
@@ -247,15 +312,49 @@ void hd__take_news(struct hd_worker *w)
 			note->apply(w, note);
 			note = next;
 		}
-		if (unlikely(w->stop_asked)) {
-			w->stop_asked = false;
-			w->sched->hooks.stop_asked(w);
-		}
 	}
-	if (bits & HD__LOOK && w->counted == 0)
-		w->chores |= HD__SEE_IF_OVER;
+	if (bits & HD__LOOK)
+		w->sched->hooks.look(w);
+	if (bits & HD__STEAL)
+		steal_better(w);
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* who slept, slept for a while */
 		look_at_clock(w);
+}
+
+/* The runner, which roams, gives way. It must not be seen in the share before it is off its stack, so the next is chosen first;
+ * if somebody else has taken that meanwhile, it goes on. */
+static void give_way_roaming(struct hd_worker *w, struct hd_process *me, bool tail, int floor)
+{
+	hd__move(w, me, HD_READY);
+	struct hd_process *next = hd__choose_slowly(w, floor);
+	if (next != NULL && (w->chores | next->chores) != 0)
+		next = hd__do_chores(w, next);
+	else if (next == NULL && !(w->chores & HD__SEE_IF_OVER)) {
+		hd__give(w, me, ld_rlx(&w->sched->now));
+		return;
+	}
+	w->handoffs = 0;
+	hd__share_put_leaving(w, me, tail);
+	if (next != NULL)
+		hd__switch(w, me, next, ld_rlx(&w->sched->now));
+	else
+		hd__leave_idle(w, me);
+}
+
+static void give_way(struct hd_worker *w, struct hd_process *me, bool tail, int floor)
+{
+	if (unlikely(me->roams)) {
+		give_way_roaming(w, me, tail, floor);
+		return;
+	}
+	hd__move(w, me, HD_READY);
+	if (tail) {
+		hd__enqueue_here(w, me);
+	} else {
+		me->arrival = 0;
+		hd__runq_push_head(&w->runq, me);
+	}
+	hd__leave(w, me);
 }
 
 void hd__attend(struct hd_worker *w)
@@ -269,27 +368,24 @@ void hd__attend(struct hd_worker *w)
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
 	w->resched = 0;
-	if (me->state == HD_RUNNING) { /* else the news was that it should stop */
-		bool to_tail = resched & HD__GO_TO_TAIL;
-
-		if (w->runq.highest > me->priority) {
-			bump(&w->stats.preemptions, 1);
-			to_tail |= w->sched->config.preempted == HD_PREEMPTED_TAIL;
-		} else if (unlikely(w->chores & HD__SEE_IF_OVER)) {
-			to_tail = true; /* the runtime may end here: the worker's own loop sees to that */
-		} else if (w->runq.highest < me->priority || !to_tail) {
-			return;
-		} else if (resched & HD__QUANTUM_OVER) {
-			bump(&w->stats.expired_quanta, 1);
-			w->quantum_end = 0; /* nothing of it is left to keep */
-		}
-		hd__move(w, me, HD_READY);
-		if (to_tail)
-			hd__runq_push_tail(&w->runq, me);
-		else
-			hd__runq_push_head(&w->runq, me);
+	if (me->state != HD_RUNNING) { /* the news was that it should stop */
+		hd__leave(w, me);
+		return;
 	}
-	hd__leave(w, me);
+	int best = hd__best_level(w);
+	bool tail = resched & HD__GO_TO_TAIL;
+	if (resched & HD__QUANTUM_OVER && best >= me->priority) {
+		bump(&w->stats.expired_quanta, 1);
+		w->quantum_end = 0; /* nothing of it is left to keep */
+	}
+	if (best > me->priority) {
+		bump(&w->stats.preemptions, 1);
+		give_way(w, me, tail || w->sched->config.preempted == HD_PREEMPTED_TAIL, me->priority + 1);
+	} else if (unlikely(w->chores & HD__SEE_IF_OVER)) {
+		give_way(w, me, true, me->priority); /* the runtime may end here: the worker's own loop sees to that */
+	} else if (best == me->priority && tail) {
+		give_way(w, me, true, me->priority);
+	}
 }
 
 int hd_yield(void)
@@ -299,7 +395,7 @@ int hd_yield(void)
 	if (unlikely(w == NULL))
 		return -EPERM;
 	struct hd_process *me = w->current;
-	if (unlikely(hd__is_wanted(w) || w->chores != 0)) {
+	if (unlikely(hd__is_wanted(w) || w->chores != 0 || ld_rlx(&w->share.first) != 0 || me->roams)) {
 		w->resched |= HD__GO_TO_TAIL; /* what has come is taken in first, and then it gives way once */
 		hd__attend(w);
 		return 0;
@@ -308,6 +404,8 @@ int hd_yield(void)
 		return 0; /* nobody to yield to */
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_READY, now);
+	me->arrival = w->arrivals;
+	st_rlx(&w->arrivals, w->arrivals + 1);
 	struct hd_process *next = hd__runq_rotate(&w->runq, me);
 	w->handoffs = 0;
 	if (unlikely(next->chores != 0))

@@ -13,12 +13,25 @@ static inline bool hd__is_wanted(const struct hd_worker *w)
 	return unlikely((ld_rlx(&w->attention) | w->resched) != 0);
 }
 
-/* A safe point. */
-static inline void hd__safe_point(struct hd_worker *w)
+/* A safe point. Returns the caller's worker, which may be another one now if the caller is movable. */
+static inline struct hd_worker *hd__safe_point(struct hd_worker *w)
 {
-	if (hd__is_wanted(w))
+	if (hd__is_wanted(w)) {
 		hd__attend(w);
+		w = hd__self();
+	}
+	return w;
 }
+
+/* The highest level that is ready here; 0: none. */
+static inline int hd__best_level(const struct hd_worker *w)
+{
+	int shared = hd__rank_level(ld_rlx(&w->share.first));
+	return shared > w->runq.highest ? shared : w->runq.highest;
+}
+
+/* The choice when it is not simply the first of the worker's own queue: of a level of at least `floor`. NULL when none is. */
+struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor);
 
 /* Takes in what has come (notes, alarms) without giving way. On a process or idle. */
 void hd__take_news(struct hd_worker *w);
@@ -37,10 +50,15 @@ void hd__leave_for_good(struct hd_worker *w);
 /* Idle: runs the next process; returns when nothing is ready again. */
 void hd__run_next(struct hd_worker *w);
 
-/* Rule 9: whether p, ready here and never run, may run at once in place of the runner, if that waits now. Then hd__hand_off
- * takes it off the run queue, to be switched to. */
-bool hd__can_hand_off(struct hd_worker *w, struct hd_process *p);
-void hd__hand_off(struct hd_worker *w, struct hd_process *p);
+/* Rule 9: takes p off its queue, here or elsewhere, if it is ready, has never run, and may run at once in place of the runner,
+ * which must wait now: hd__park_for switches to it. */
+bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p);
+
+/* The hand-off happens. Returns p, or NULL when the worker must idle first. */
+struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p);
+
+/* Takes a ready process at home here off its queue. */
+void hd__dequeue(struct hd_worker *w, struct hd_process *p);
 
 /* What must be done before `next` runs. Returns next, or NULL when the worker must idle first: there is no memory for next's
  * stack, or the runtime may be over. */

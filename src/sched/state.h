@@ -37,6 +37,16 @@ static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsign
 	st_rel(&p->since, now);
 }
 
+/* A new process becomes ready on a plain thread, under the lock of w's share. */
+static inline void hd__move_sent(struct hd_worker *w, struct hd_process *p)
+{
+	HD_ASSERT(p->state == 0, "a process changed state in a way that cannot be");
+	if (unlikely(w->trace != NULL))
+		hd__record(w, p, HD_READY);
+	st_rel(&p->state, HD_READY);
+	st_rel(&p->since, ld_rlx(&w->sched->now));
+}
+
 static inline void hd__move(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
 	hd__move_at(w, p, to, ld_rlx(&w->sched->now));

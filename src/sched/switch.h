@@ -17,13 +17,31 @@ static inline void hd__arrive(struct hd_worker *w)
 	}
 }
 
-/* Makes p ready, at the tail of its level. If it should run before the runner, the runner's next safe point lets it. */
-static inline void hd__resume_owner(struct hd_worker *w, struct hd_process *p)
+/* Into the worker's own queue, at the tail of its level. */
+static inline void hd__enqueue_here(struct hd_worker *w, struct hd_process *p)
 {
-	hd__move(w, p, HD_READY);
+	p->arrival = w->arrivals;
+	st_rlx(&w->arrivals, w->arrivals + 1);
 	hd__runq_push_tail(&w->runq, p);
 	if (p->priority > w->running_priority)
 		w->resched |= HD__BETTER_READY;
+}
+
+/* A process that is ready and in no queue goes to the tail of its level. If it should run before the runner, the runner's next
+ * safe point lets it. If it roams it may be somebody else's at once. */
+static inline void hd__enqueue(struct hd_worker *w, struct hd_process *p)
+{
+	if (unlikely(p->roams) && p != w->current) /* who is still on its stack must not be seen by others */
+		hd__share_put(w, p);
+	else
+		hd__enqueue_here(w, p);
+}
+
+/* Makes p ready. */
+static inline void hd__resume_owner(struct hd_worker *w, struct hd_process *p)
+{
+	hd__move(w, p, HD_READY);
+	hd__enqueue(w, p);
 }
 
 /* The same for one that was not suspended: it is now, if it should be. */
@@ -35,15 +53,15 @@ static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
 		hd__resume_owner(w, p);
 }
 
-/* The choose-next seam. Takes the next process off the run queue, ready to be switched to; NULL when the worker must idle. */
+/* The choose-next seam. Takes the next process off its queue, ready to be switched to; NULL when the worker must idle. */
 static inline struct hd_process *hd__choose(struct hd_worker *w)
 {
 	struct hd_process *next;
 
-	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
-		next = w->sched->doors.choose(w);
-	else
+	if (likely(w->runq.highest == w->running_priority && ld_rlx(&w->share.first) == 0 && !(w->chores & HD__CHOOSE_BY_DOOR)))
 		next = hd__runq_take(&w->runq);
+	else
+		next = hd__choose_slowly(w, 0);
 	if (next != NULL && unlikely((w->chores | next->chores) != 0))
 		next = hd__do_chores(w, next);
 	return next;
@@ -67,7 +85,8 @@ static inline void hd__give(struct hd_worker *w, struct hd_process *p, hd_time n
 	bump(&p->switches, 1);
 	st_rlx(&w->stats.switches, switches);
 	w->current = p;
-	w->running_priority = p->priority;
+	if (unlikely(p->priority != w->running_priority) && hd__set_level(w, p->priority))
+		w->resched |= HD__STEAL_DUE;
 	if (unlikely(switches % HD__LOOK_EVERY == 0))
 		hd__look_up(w);
 }

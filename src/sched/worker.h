@@ -12,6 +12,7 @@
 #include "process/table.h"
 #include "sched/poller.h"
 #include "sched/runq.h"
+#include "sched/share.h"
 #include "sched/watcher.h"
 #include "timer/timers.h"
 
@@ -22,7 +23,8 @@ enum {
 	HD__ASLEEP = 1,
 	HD__INBOX = 2, /* notes have come */
 	HD__ALARM = 4, /* a deadline or a quantum is over */
-	HD__LOOK = 8   /* something else changed: see whether the runtime is over */
+	HD__LOOK = 8,  /* something else changed: see whether the runtime is over */
+	HD__STEAL = 16 /* somebody else's share has something for you */
 };
 
 /* Bits of a worker's and of a process's `chores`: what must be done before the next process runs; nearly always none. */
@@ -41,7 +43,8 @@ enum {
 	HD__BETTER_READY = 1, /* a higher priority may have become ready */
 	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
 	HD__QUANTUM_OVER = 4, /* because of that */
-	HD__CLOCK_DUE = 8     /* a look at the clock is due */
+	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
+	HD__STEAL_DUE = 16    /* a look at what the others share is due */
 };
 
 /* What the simulator replaces; handed in at start. */
@@ -60,14 +63,15 @@ struct hd__hooks {
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p);	 /* the deadline of its wait has come */
 	void (*doomed)(struct hd_worker *w, struct hd_process *me);	 /* waits though it should end; does not return */
-	void (*stop_asked)(struct hd_worker *w);			 /* see hd_worker.stop_asked */
+	void (*look)(struct hd_worker *w);				 /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or nobody counts: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is over. */
 	hd_time (*idle)(struct hd_worker *w);
 };
 
 /* Counters with one writer; see struct hd_stats. */
 struct hd__counters {
-	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles;
+	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles,
+		woken, steals, stolen, shared;
 };
 
 /* After how many switches a worker looks at the clock by itself: see hd__look_up. */
@@ -80,13 +84,14 @@ struct hd_worker {
 
 	/* the owner's: what a switch touches */
 	uint32_t resched __attribute__((aligned(64)));
-	int running_priority; /* of `current`; 0 when idle */
+	int running_priority; /* of `current`; 0 when idle; as in sched->running (hd__set_level) */
 	struct hd_process *current;
-	unsigned char *release; /* a wait queue's lock, held by the process that is leaving; else NULL */
+	unsigned char *release; /* a lock that the process that is leaving holds: a wait queue's, or our share's; else NULL */
 	uint32_t chores;
 	uint32_t handoffs;   /* in a row */
 	int *errno_location; /* of this kernel thread */
 	hd_time dispatched;  /* coarse time at which `current` got the worker */
+	uint64_t arrivals;   /* processes that were made ready here (*) */
 	struct hd__sched *sched;
 	struct hd__trace *trace;
 	struct hd__blocks blocks;
@@ -94,16 +99,28 @@ struct hd_worker {
 
 	struct hd__timers timers;
 	hd_time quantum_end;		 /* of `current`, when it has a quantum; else HD_FOREVER */
-	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: the runtime is not ending */
+	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
 	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
-	bool stop_asked;		 /* by a plain thread */
 	bool over;			 /* stop_at has come: nobody runs any more */
+	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
 	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
-	uint64_t counted, alive;	 /* processes here that are not daemons; all */
+	uint64_t counted;		 /* pinned or taken from a share, and not daemons; see hd__nobody_counts (*) */
+	uint64_t taken;			 /* counted processes ever taken from shares (*) */
+	uint64_t left;			 /* once told that the runtime ends: processes at home here */
 	struct hd__counters stats;
-	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
+	struct hd__thread thread; /* of all but the first */
+	struct hd__stack_cache stacks[HD__STACK_MAX_CLASS + 1];
+
+	/* ready here, for anybody to take */
+	struct hd__share share __attribute__((aligned(64)));
+
+	/* the watcher's */
+	hd_time seen_alarm __attribute__((aligned(64)));
+	uint64_t seen_switches, seen_shared, seen_arrivals, seen_pace;
+	uint64_t old_arrivals; /* at old_at */
+	hd_time old_at;
 };
 
 #define HD__NO_CODE INT32_MIN
@@ -114,19 +131,27 @@ struct hd__sched {
 	struct hd__hooks hooks;
 	struct hd_config config;
 	unsigned stack_class; /* of config.stack_size */
+	unsigned nworkers;
 	struct hd__table table;
 	struct hd__watcher watcher;
-	bool watched;		  /* there is a watcher */
-	bool stopping;		  /* set once, read by anybody: nothing new may start */
-	int stop_code;		  /* what hd_run will return; HD__NO_CODE: not ending */
-	struct hd_note stop_note; /* a plain thread's hd_shutdown */
-	int hold;		  /* hd_hold_open; any thread, atomically */
-	uint64_t doomed_spawned;  /* stopping: how many had been spawned when all were last doomed */
+	bool watched;	       /* there is a watcher */
+	bool stopping;	       /* set once, read by anybody: nothing new may start, and nobody changes its worker */
+	int stop_code;	       /* what hd_run will return; HD__NO_CODE: not ending */
+	hd_time stop_at;       /* set before `stopping` */
+	unsigned at_work;      /* workers that have not left; atomically */
+	int hold;	       /* hd_hold_open; any thread, atomically */
+	unsigned rotor;	       /* whom plain threads send the next process to, if all are alike; any thread, relaxed */
+	uint64_t sent;	       /* processes that plain threads spawned; atomically */
+	int64_t movables;      /* movable processes that are not daemons; any thread, atomically */
+	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
+	bool stuck_reported;
 	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */
 	uint64_t stuck_switches;  /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
-	bool stuck_reported;
-	struct hd_worker worker; /* one, so far */
+
+	struct hd__board board;
+	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
+	struct hd_worker workers[];
 };
 
 /* The calling thread's worker; NULL on a plain thread. The only source of worker identity. A process that may move must not
@@ -136,11 +161,11 @@ struct hd_worker *hd__self(void);
 /* In a forked child: the calling thread is nobody's worker. */
 void hd__forget_self(void);
 
-/* Returns 0 or -ENOMEM. The calling thread will run it. */
-int hd__worker_init(struct hd_worker *w, struct hd__sched *sched);
+/* Returns 0 or -ENOMEM. */
+int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index);
 void hd__worker_fini(struct hd_worker *w);
 
-/* Runs processes until hooks.idle says that it is over. */
+/* Runs processes on the calling thread, until hooks.idle says that it is over. */
 void hd__worker_run(struct hd_worker *w);
 
 /* Raises a bit of attention, and wakes the worker if it sleeps. Any thread, any signal handler. */

@@ -22,7 +22,7 @@ int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
 	struct hd_worker *w = hd__self();
 
 	if (w != NULL)
-		hd__safe_point(w);
+		w = hd__safe_point(w);
 	hd__waitq_lock(&s->waiters);
 	if (s->excess > 0) {
 		st_rlx(&s->excess, s->excess - 1);
@@ -106,7 +106,7 @@ int hd_semaphore_signal_from_handler(struct hd_semaphore *s)
 		return -EPERM;
 	if (add_acq_rel(&s->posted, 1) == 0) {
 		s->delivery.apply = deliver;
-		hd__post(&sched->worker, &s->delivery);
+		hd__post(hd__some_worker(sched), &s->delivery);
 	}
 	hd__gate_leave();
 	return 0;

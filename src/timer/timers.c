@@ -21,9 +21,11 @@
 
 #define SLACK 64 /* stale entries that do not matter */
 
-int hd__timers_init(struct hd__timers *t, uint32_t owners, bool (*is_live)(void *context, uint64_t order), void *context)
+int hd__timers_init(struct hd__timers *t, uint32_t owners, unsigned index, unsigned of,
+		    bool (*is_live)(void *context, uint64_t order), void *context)
 {
-	*t = (struct hd__timers){ .is_live = is_live, .context = context, .arrivals = 1 };
+	*t = (struct hd__timers){ .is_live = is_live, .context = context, .first = index + 1, .step = of };
+	t->arrivals = t->first;
 	t->capacity = 2 * owners + 2 * SLACK + 8;
 	/* heap[2], the first of four siblings, starts a cache line */
 	char *base = hd__os_reserve((t->capacity + 4) * sizeof *t->heap, 0);
@@ -79,9 +81,10 @@ static void sift_down(struct hd__timer *heap, uint32_t count, uint32_t i, struct
 
 uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 {
-	if (unlikely(t->arrivals == UINT64_C(1) << 40)) /* after 2^40 of them equals may change places, once */
-		t->arrivals = 1;
-	uint64_t order = t->arrivals++ << 24 | whose;
+	if (unlikely(t->arrivals >= UINT64_C(1) << 40)) /* after so many of them equals may change places, once */
+		t->arrivals = t->first;
+	uint64_t order = t->arrivals << 24 | whose;
+	t->arrivals += t->step;
 
 	HD_ASSERT(t->count < t->capacity, "more deadlines than processes");
 	bump(&t->count, 1);
@@ -104,7 +107,7 @@ bool hd__timers_take_due(struct hd__timers *t, hd_time now, struct hd__timer *du
 		drop_first(t);
 		if (t->is_live(t->context, due->order))
 			return true;
-		t->stale--;
+		bump(&t->stale, -1);
 	}
 	return false;
 }
@@ -118,14 +121,14 @@ static void sweep(struct hd__timers *t)
 		if (t->is_live(t->context, t->heap[i].order))
 			t->heap[++kept] = t->heap[i];
 	st_rlx(&t->count, kept);
-	t->stale = 0;
+	st_rlx(&t->stale, 0);
 	for (uint32_t i = (kept + 2) / 4; i >= 1; i--)
 		sift_down(t->heap, kept, i, t->heap[i]);
 }
 
 void hd__timers_forget(struct hd__timers *t)
 {
-	t->stale++;
+	bump(&t->stale, 1);
 	if (unlikely(t->stale > t->count / 2 + SLACK))
 		sweep(t);
 }

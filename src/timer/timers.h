@@ -4,6 +4,8 @@
 
 #include <heddle/base.h>
 
+#include "base/atomic.h"
+
 /* When, and whose: a number of 24 bits, with the order of arrival above it, so that equals come out in that order. */
 struct hd__timer {
 	hd_time when;
@@ -13,18 +15,19 @@ struct hd__timer {
 struct hd__timers {
 	struct hd__timer *heap; /* [1, count]: the children of i are 4i-2 .. 4i+1, so that siblings share a cache line */
 	uint32_t capacity;
-	uint32_t count; /* others may look: stored with st_rlx */
-	uint32_t stale; /* of these, forgotten ones */
-	uint64_t arrivals;
+	uint32_t count;			/* others may look: stored with st_rlx */
+	uint32_t stale;			/* of these, forgotten ones; likewise */
+	uint64_t arrivals, first, step; /* the next one's number: first, first + step, ... */
 	bool (*is_live)(void *context, uint64_t order);
 	void *context;
 };
 
 #define HD__TIMER_WHOSE(order) ((uint32_t)(order)&0xffffff)
 
-/* For at most so many owners. `is_live` tells whether the owner still waits for the deadline that was given this order. Returns
- * 0 or -ENOMEM. */
-int hd__timers_init(struct hd__timers *t, uint32_t owners, bool (*is_live)(void *context, uint64_t order), void *context);
+/* For at most so many owners. Heap `index` of `of`, which share the owners: no two of them give the same order. `is_live` tells
+ * whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
+int hd__timers_init(struct hd__timers *t, uint32_t owners, unsigned index, unsigned of,
+		    bool (*is_live)(void *context, uint64_t order), void *context);
 void hd__timers_fini(struct hd__timers *t);
 
 /* At most one live deadline for each owner; it cannot fail. Returns its order, which is never 0. */
@@ -39,10 +42,10 @@ static inline hd_time hd__timers_first(const struct hd__timers *t)
 	return t->count == 0 ? HD_FOREVER : t->heap[1].when;
 }
 
-/* How many deadlines somebody waits for. */
+/* How many deadlines somebody waits for. Any thread may ask; while the owner sleeps the answer is exact. */
 static inline uint32_t hd__timers_live(const struct hd__timers *t)
 {
-	return t->count - t->stale;
+	return ld_rlx(&t->count) - ld_rlx(&t->stale);
 }
 
 /* Takes the earliest deadline out if it is due and live. Forgotten ones that are due vanish. */

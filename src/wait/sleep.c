@@ -26,7 +26,7 @@ int hd_sleep_until(hd_time t)
 	struct hd_worker *w = hd__self();
 
 	if (w != NULL)
-		hd__safe_point(w);
+		w = hd__safe_point(w);
 	int err = hd__park(w, NULL, t, HD_WAIT_SLEEP);
 	return err == -ETIMEDOUT ? 0 : err;
 }

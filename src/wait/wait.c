@@ -74,8 +74,12 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		return;
 	}
 	/* p waits, so its runtime does not end; but it may as soon as p has its note, and the worker must be told of that too */
+	if (w != NULL && ld_rlx(&p->roams) && ld_rlx(&p->timer) == 0 && hd__share_adopt(w, p)) {
+		hd__wake_owner(w, p); /* it comes to us: partners that may move do not stay apart */
+		return;
+	}
 	p->wake.apply = apply_wake;
-	struct hd_worker *home = p->home;
+	struct hd_worker *home = ld_rlx(&p->home);
 	if (w == NULL)
 		hd__gate_enter_surely();
 	hd__post(home, &p->wake);
@@ -157,10 +161,12 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 	if (unlikely(ld_rlx(&me->control) & HD__DOOMED) && !me->ending) {
 		if (q != NULL)
 			hd__waitq_unlock(q);
+		if (next != NULL)
+			hd__enqueue(w, next);
 		w->sched->hooks.doomed(w, me);
 	}
 	if (until != HD_FOREVER) {
-		me->timer = hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me));
+		st_rlx(&me->timer, hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me)));
 		if (until < w->alarm)
 			w->chores |= HD__ALARM_IS_LATE;
 	}
@@ -177,7 +183,7 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_WAITING, now);
 	if (next != NULL) {
-		hd__hand_off(w, next);
+		next = hd__hand_off(w, next);
 	} else {
 		next = hd__choose(w);
 		w->handoffs = 0;
@@ -199,9 +205,9 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 {
-	HD_ASSERT(p->state == HD_WAITING, "a deadline came for a process that does not wait");
 	if (!hd__decide(&p->outcome, HD__TIMED_OUT))
-		return; /* a grant came first, and its wake is on the way */
+		return; /* a grant came first: its wake is on the way, or it is somebody else's already */
+	HD_ASSERT(p->state == HD_WAITING, "a deadline came for a process that does not wait");
 	bump(&w->stats.timeouts, 1);
 	if (p->waiter != NULL)
 		withdraw(p->waiter);

@@ -58,7 +58,7 @@ static inline bool hd__decide_locked(struct hd_worker *w, struct hd_waiter *x, e
 {
 	struct hd_process *p = x->process;
 
-	if (unlikely(p == NULL || p->home != w))
+	if (unlikely(p == NULL || ld_rlx(&p->home) != w))
 		return hd__decide(hd__outcome_of(x), outcome);
 	if (unlikely(ld_rlx(&p->outcome) != HD__WAITING))
 		return false;
@@ -94,7 +94,7 @@ static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
 {
 	HD_ASSERT(p->state == HD_WAITING, "a process that does not wait was woken");
 	if (unlikely(p->timer != 0)) {
-		p->timer = 0;
+		st_rlx(&p->timer, 0);
 		hd__timers_forget(&w->timers);
 	}
 	hd__make_ready(w, p);
@@ -106,7 +106,7 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
 __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
 {
 	HD_ASSERT(ld_rlx(hd__outcome_of(x)) != HD__WAITING, "a waiter was unparked that nobody had claimed");
-	if (likely(x->process != NULL && x->process->home == w))
+	if (likely(x->process != NULL && ld_rlx(&x->process->home) == w))
 		hd__wake_owner(w, x->process);
 	else
 		hd__unpark_elsewhere(w, x);
@@ -123,7 +123,8 @@ static inline bool hd__is_past(struct hd_worker *w, hd_time until)
 }
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
- * the caller's worker, NULL on a plain thread. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when
+ * the caller's worker, NULL on a plain thread; afterwards it may be another. `next`, from hd__take_for_hand_off, runs
+ * meanwhile. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when
  * the caller must end. */
 int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why, struct hd_process *next);
 

@@ -9,9 +9,9 @@
 
 #include "harness/harness.h"
 
-#define HD_PROCESS_TEST(name) HARNESS_PROCESS(HD_TEST, name, .fixed = true)
-#define HD_PROCESS_TEST_WITH(name, ...) HARNESS_PROCESS(HD_TEST, name, .fixed = true, __VA_ARGS__)
-#define HD_PROCESS_STRESS(name) HARNESS_PROCESS(HD_STRESS, name, .fixed = true)
+#define HD_PROCESS_TEST(name) HARNESS_PROCESS(HD_TEST, name, .fixed = true, .workers = 1)
+#define HD_PROCESS_TEST_WITH(name, ...) HARNESS_PROCESS(HD_TEST, name, .fixed = true, .workers = 1, __VA_ARGS__)
+#define HD_PROCESS_STRESS(name) HARNESS_PROCESS(HD_STRESS, name, .fixed = true, .workers = 1)
 
 #define HARNESS_PROCESS(how, name, ...)                                                                                        \
 	static void name##_body(void);                                                                                         \

@@ -430,6 +430,7 @@ int harness_run(int argc, char **argv)
 	}
 	if (o->list)
 		return 0;
+	setenv("HEDDLE_WORKERS", "1", 0); /* what a test may assume unless it says otherwise */
 	if (run.total == 0 && (o->only != NULL || o->filter != NULL)) {
 		fprintf(stderr, "no test is called %s\n", o->only != NULL ? o->only : o->filter);
 		return 2;

@@ -213,7 +213,7 @@ static void *exit_from_main(void *arg)
 
 HD_TEST(exit_of_the_first_process_ends_only_that)
 {
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, exit_from_main, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, exit_from_main, NULL), 0);
 	CHECK_STR(trace_text(), "still runs");
 }
 

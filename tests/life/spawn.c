@@ -236,7 +236,7 @@ static void *only_daemons(void *arg)
 
 HD_TEST(daemon_does_not_keep_the_runtime_running)
 {
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, only_daemons, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, only_daemons, NULL), 0);
 }
 
 static void *sleeper(void *arg)
@@ -254,7 +254,7 @@ static void *leave_a_child(void *arg)
 
 HD_TEST(child_keeps_the_runtime_running_when_main_has_ended)
 {
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, leave_a_child, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, leave_a_child, NULL), 0);
 	CHECK_STR(trace_text(), "slept");
 }
 
@@ -304,7 +304,7 @@ HD_TEST(without_a_runtime_calls_answer_eperm)
 {
 	on_no_runtime();
 	on_processes_only();
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, nothing, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, nothing, NULL), 0);
 	on_no_runtime(); /* nothing is left of it */
 	on_processes_only();
 }
@@ -400,17 +400,17 @@ static void skip_if_faults_are_not_ours(void)
 HD_TEST_DIES(stack_overflow_names_the_process, "\"digger\": it needed more than its ")
 {
 	skip_if_faults_are_not_ours();
-	hd_run(&(struct hd_config){ .fixed = true }, spawn_digger, NULL);
+	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, spawn_digger, NULL);
 }
 
 HD_TEST_DIES(stack_overflow_says_how_to_get_more, "HEDDLE_STACK_SIZE")
 {
 	skip_if_faults_are_not_ours();
-	hd_run(&(struct hd_config){ .fixed = true }, spawn_digger, NULL);
+	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, spawn_digger, NULL);
 }
 
 HD_TEST_DIES(stack_overflow_of_the_first_process, "\"main\": it needed more than its 8")
 {
 	skip_if_faults_are_not_ours();
-	hd_run(&(struct hd_config){ .fixed = true }, dig_deep, NULL);
+	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, dig_deep, NULL);
 }

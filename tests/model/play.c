@@ -180,7 +180,7 @@ static void *play_all(void *arg)
 
 static void child(bool quiet)
 {
-	const struct hd_config config = { .preempted = now.preempted, .fixed = true };
+	const struct hd_config config = { .preempted = now.preempted, .fixed = true, .workers = 1 };
 
 	if (quiet) {
 		int null = open("/dev/null", O_WRONLY);

@@ -90,7 +90,7 @@ static void fail_each(enum hd__fault kind, bool from_then_on)
 		failures_inside = 0;
 		hd__fault_arm(kind, nth, from_then_on);
 		errno = 5;
-		int err = hd_run(&(struct hd_config){ .fixed = true }, scenario, NULL);
+		int err = hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, scenario, NULL);
 		CHECK_EQ(errno, 5);
 		hd__fault_arm(kind, 0, false);
 		CHECK(err == 0 || is_shortage(err));
@@ -99,7 +99,7 @@ static void fail_each(enum hd__fault kind, bool from_then_on)
 		failed_runs++;
 	}
 	CHECK(failed_runs > 0 || (kind == HD__FAULT_INSTALL));
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, scenario, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, scenario, NULL), 0);
 }
 
 HD_TEST(failure_of_each_allocation)
@@ -156,7 +156,7 @@ static void release_all(hd_pid *pids, int n)
 
 static int guards_of(unsigned stack_class)
 {
-	return (int)hd__self()->stacks[stack_class].guarded;
+	return (int)hd__self()->sched->stacks[stack_class].guarded;
 }
 
 HD_PROCESS_TEST(failure_to_bind_a_stack_is_told_to_the_joiner)
@@ -310,7 +310,7 @@ static void run_with_address_space(size_t limit)
 	CHECK_EQ(getrlimit(RLIMIT_AS, &before), 0);
 	small = (struct rlimit){ limit, before.rlim_max };
 	CHECK_EQ(setrlimit(RLIMIT_AS, &small), 0);
-	int err = hd_run(&(struct hd_config){ .fixed = true }, scenario_in_little_space, NULL);
+	int err = hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, scenario_in_little_space, NULL);
 	CHECK(err == 0 || is_shortage(err));
 	CHECK_EQ(setrlimit(RLIMIT_AS, &before), 0);
 }
@@ -319,7 +319,7 @@ HD_TEST(failure_under_a_small_address_space_is_an_error)
 {
 	for (size_t mib = 16; mib <= 65536; mib *= 2)
 		run_with_address_space(mib << 20);
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, scenario, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, scenario, NULL), 0);
 	CHECK_EQ(failures_inside, 0);
 }
 #endif

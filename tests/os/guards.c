@@ -24,7 +24,7 @@ static void *return_argument(void *arg)
 static void run_protected(hd_entry main)
 {
 	hd__fault_arm(HD__FAULT_INSTALL, 1, true);
-	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, main, NULL), 0);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, main, NULL), 0);
 	hd__fault_arm(HD__FAULT_INSTALL, 0, false);
 }
 
@@ -45,7 +45,7 @@ static void *use_protected_stacks(void *arg)
 			CHECK(result == &pids[i]);
 		}
 	}
-	CHECK_EQ(hd__self()->stacks[16].how, HD__GUARD_PROTECT);
+	CHECK_EQ(hd__self()->sched->stacks[16].how, HD__GUARD_PROTECT);
 	return arg;
 }
 

@@ -16,7 +16,7 @@ static inline bool guards_are_dear(void)
 {
 	CHECK_EQ(hd_join(hd_spawn(affordable_nothing, NULL), NULL, HD_FOREVER),
 		 0); /* now there is a region, and it has guards */
-	return hd__self()->stacks[16].how == HD__GUARD_PROTECT;
+	return hd__self()->sched->stacks[16].how == HD__GUARD_PROTECT;
 }
 
 /* n, or as many as there can be. */

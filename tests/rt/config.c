@@ -15,6 +15,7 @@ static void clear_environment(void)
 {
 	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
 		unsetenv(variables[i]);
+	setenv("HEDDLE_WORKERS", "1", 1); /* order is what these tests look at */
 }
 
 /* What a runtime turned out to have, as processes see it. */
@@ -231,19 +232,44 @@ HD_TEST(bad_config_is_refused_by_name)
 	CHECK_EQ(hd_run(&rare, NULL, NULL), -EINVAL); /* no main */
 }
 
-HD_TEST(more_workers_than_one_are_not_there_yet)
+static void *count_workers(void *arg)
 {
-	clear_environment();
-	capture_begin();
-	int by_config = hd_run(&(struct hd_config){ .workers = 2, .fixed = true }, look_round, NULL);
-	setenv("HEDDLE_WORKERS", "3", 1);
-	int by_environment = hd_run(NULL, look_round, NULL);
-	const char *text = capture_end();
+	struct hd_stats stats;
 
-	CHECK_EQ(by_config, -ENOTSUP);
-	CHECK_EQ(by_environment, -ENOTSUP);
-	CHECK(says(text, "heddle: 2 workers were asked for"));
-	CHECK(says(text, "heddle: 3 workers were asked for"));
-	setenv("HEDDLE_WORKERS", "1", 1);
-	CHECK_EQ(run_and_look(&(struct hd_config){ .workers = 2 }), 0); /* the environment says one */
+	CHECK_EQ(hd_stats(&stats), 0);
+	*(int *)arg = (int)stats.workers;
+	return arg;
+}
+
+static int workers_with(struct hd_config config)
+{
+	int n = 0;
+
+	CHECK_EQ(hd_run(&config, count_workers, &n), 0);
+	return n;
+}
+
+HD_TEST(the_number_of_workers_is_as_asked_for_or_one_for_each_cpu)
+{
+	cpu_set_t one, all;
+
+	clear_environment();
+	unsetenv("HEDDLE_WORKERS");
+	CHECK_EQ(workers_with((struct hd_config){ .workers = 3 }), 3);
+	CHECK_EQ(workers_with((struct hd_config){ .workers = 1 }), 1);
+	CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+	CHECK_EQ(workers_with((struct hd_config){ .workers = 0 }), CPU_COUNT(&all));
+	CPU_ZERO(&one);
+	for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+	CHECK_EQ(workers_with((struct hd_config){ .workers = 0 }), 1);
+	setenv("HEDDLE_WORKERS", "5", 1);
+	CHECK_EQ(workers_with((struct hd_config){ .workers = 2 }), 5);
+	CHECK_EQ(workers_with((struct hd_config){ .workers = 2, .fixed = true }), 2);
+	capture_begin();
+	int err = hd_run(&(struct hd_config){ .workers = 1025, .fixed = true }, look_round, NULL);
+	CHECK(says(capture_end(), "hd_config.workers"));
+	CHECK_EQ(err, -EINVAL);
 }

@@ -192,7 +192,7 @@ HD_TEST(door_of_choice_decides_who_runs)
 /* ---- the trace ---- */
 
 static struct hd__event events[64];
-static struct hd__trace recorded = { events, 64, 0 };
+static struct hd__trace recorded = { .events = events, .size = 64 };
 
 static struct hd_semaphore door = HD_SEMAPHORE(0);
 

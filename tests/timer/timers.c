@@ -19,7 +19,7 @@ static bool is_live(void *context, uint64_t order)
 
 static void begin(void)
 {
-	CHECK_EQ(hd__timers_init(&timers, 1u << 24, is_live, waits_for), 0);
+	CHECK_EQ(hd__timers_init(&timers, 1u << 24, 0, 1, is_live, waits_for), 0);
 }
 
 static void add(uint32_t whose, hd_time when)

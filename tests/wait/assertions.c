@@ -13,7 +13,7 @@ static struct hd_waitq queue;
 	static void *name##_main(void *arg);                                                                                   \
 	HD_TEST_DIES(name, words)                                                                                              \
 	{                                                                                                                      \
-		hd_run(&(struct hd_config){ .fixed = true }, name##_main, NULL);                                               \
+		hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, name##_main, NULL);                                 \
 	}                                                                                                                      \
 	static void *name##_main(void *arg)
 

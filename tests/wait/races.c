@@ -282,7 +282,7 @@ HD_TEST(race_grant_against_the_end_of_the_runtime)
 	struct plain_thread *giver = start_thread(give_until_stopped, NULL);
 
 	for (int round = 0; round < hd_scaled(200); round++)
-		CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, run_shortly, NULL), 7);
+		CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, run_shortly, NULL), 7);
 	set_flag(&stop, 1);
 	join_thread(giver);
 	CHECK(sem.waiters.head == NULL && sem.waiters.lock == 0);
@@ -326,7 +326,7 @@ HD_TEST(race_calls_from_threads_against_the_end_of_the_runtime)
 	for (int i = 0; i < 2; i++)
 		callers[i] = start_thread(call_in, NULL);
 	for (int round = 0; round < hd_scaled(300); round++)
-		CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true }, come_and_go, NULL), 0);
+		CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, come_and_go, NULL), 0);
 	set_flag(&stop, 1);
 	for (int i = 0; i < 2; i++)
 		join_thread(callers[i]);

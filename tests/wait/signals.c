@@ -190,6 +190,7 @@ HD_PROCESS_TEST(signals_many_remote_wakes_all_arrive)
 	per_thread = hd_scaled(2000);
 	for (int k = 0; k < SLEEPERS; k++)
 		CHECK(hd_spawn(sleep_on_own, &own[k]) > 0);
+	hd_yield(); /* now they wait */
 	struct plain_thread *waker = start_thread(wake_all, NULL);
 	for (int k = 0; k < SLEEPERS; k++)
 		CHECK_EQ(hd_semaphore_wait(&all_done, HD_FOREVER), 0);

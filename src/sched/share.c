@@ -1,0 +1,443 @@
+/* sched/share.c - the ready processes that may run on any worker.
+ *
+ * Owns:       the shares, the board on which workers tell each other what they run and share, the set of idle workers.
+ * Invariant:  a process is in a share exactly while it is READY and `shared`. At every safe point of a worker nobody shares
+ *             anything of a higher level than it runs: whoever puts something into a share tells a worker that runs less
+ *             (after storing board.shared), and whoever comes to run less looks at what is shared (after storing
+ *             board.running). All four accesses are sequentially consistent, so one of the two sees the other. The same
+ *             holds for sleep: the bit in board.idle is set before the last look.
+ * Locking:    one byte for each share; nobody holds two. A wait queue's lock may be held outside it, never inside.
+ * Callers:    the worker that is named first; plain threads where it says so. */
+#include "sched/share.h"
+
+#include "base/assert.h"
+#include "os/lock.h"
+#include "sched/state.h"
+#include "sched/worker.h"
+
+#define BULK_MAX 64
+#define EACH_BYTE UINT64_C(0x0101010101010101)
+#define HIGH_BITS UINT64_C(0x8080808080808080)
+
+static uint8_t *byte_of(uint64_t *bytes, unsigned index)
+{
+	return (uint8_t *)bytes + index;
+}
+
+static unsigned words(const struct hd__sched *sched)
+{
+	return (sched->nworkers + 7) / 8;
+}
+
+void hd__board_init(struct hd__board *board)
+{
+	*board = (struct hd__board){ .searching = false };
+	for (unsigned i = 0; i < HD__WORKERS_MAX / 8; i++)
+		board->running[i] = HD__NOBODY * EACH_BYTE;
+}
+
+/* The worker that runs the lowest level below `level`; NULL when there is none. Idle ones run nothing. */
+static struct hd_worker *lowest_below(struct hd__sched *sched, int level, const struct hd_worker *except)
+{
+	struct hd_worker *lowest = NULL;
+
+	for (unsigned i = 0; i < words(sched); i++) {
+		uint64_t word = ld_seq(&sched->board.running[i]);
+		if ((((word | HIGH_BITS) - (uint64_t)level * EACH_BYTE) & HIGH_BITS) == HIGH_BITS)
+			continue; /* none of these eight */
+		for (unsigned j = 8 * i; j < 8 * i + 8 && j < sched->nworkers; j++) {
+			int runs = ld_rlx(byte_of(sched->board.running, j));
+			if (runs < level && &sched->workers[j] != except) {
+				lowest = &sched->workers[j];
+				level = runs;
+			}
+		}
+	}
+	return lowest;
+}
+
+/* Something of this level waits in a share, and its worker does not run it at once. */
+static void offer(struct hd__sched *sched, int level, const struct hd_worker *except, bool first)
+{
+	struct hd_worker *x = lowest_below(sched, level, except);
+
+	if (x != NULL)
+		hd__raise(x, HD__STEAL);
+	else if (first && hd__anybody_idle(sched)) {
+		if (sched->watched)
+			hd__watcher_notice(&sched->watcher); /* it will see whether that waits for long */
+		else
+			hd__wake_one(sched);
+	}
+}
+
+void hd__share_lock(struct hd_worker *w)
+{
+	hd__lock(&w->share.lock);
+}
+
+/* Under the lock: what is first now. Returns whether there was nothing before. */
+static bool publish_locked(struct hd_worker *w)
+{
+	uint64_t first = hd__runq_first(&w->share.queue);
+	uint8_t *shared = byte_of(w->sched->board.shared, w->index), level = (uint8_t)hd__rank_level(first);
+	uint8_t before = ld_rlx(shared);
+
+	st_rlx(&w->share.first, first);
+	if (level != before)
+		st_seq(shared, level); /* pairs with the look of whoever comes to run less, or sleeps */
+	return before == 0 && level != 0;
+}
+
+bool hd__share_unlock(struct hd_worker *w)
+{
+	bool first = publish_locked(w);
+
+	hd__unlock(&w->share.lock);
+	return first;
+}
+
+static bool counts_here(const struct hd_process *p)
+{
+	return !p->daemon && p->roams != HD__MOVABLE;
+}
+
+static void link_locked(struct hd_worker *w, struct hd_process *p, bool tail)
+{
+	st_rlx(&p->shared, true);
+	w->share.length++;
+	w->share.counted += counts_here(p);
+	if (tail)
+		hd__runq_push_tail(&w->share.queue, p);
+	else
+		hd__runq_push_head(&w->share.queue, p);
+}
+
+void hd__share_push_locked(struct hd_worker *w, struct hd_process *p, bool tail)
+{
+	p->arrival = tail ? w->arrivals : 0;
+	bump(&w->arrivals, tail);
+	bump(&w->stats.shared, 1);
+	link_locked(w, p, tail);
+	bump(&w->counted, -(uint64_t)counts_here(p));
+}
+
+/* p has been taken off the queue of v's share, and is w's. */
+static void leave_locked(struct hd_worker *w, struct hd_worker *v, struct hd_process *p)
+{
+	st_rlx(&p->shared, false);
+	st_rlx(&p->home, w);
+	v->share.length--;
+	if (counts_here(p)) {
+		v->share.counted--;
+		bump(&w->counted, 1);
+		st_rel(&w->taken, w->taken + 1); /* pairs with hd__nobody_counts, which sees that it counts here now */
+	}
+}
+
+void hd__share_remove_locked(struct hd_worker *w, struct hd_process *p)
+{
+	hd__runq_remove(&w->share.queue, p);
+	leave_locked(w, w, p);
+}
+
+void hd__share_put(struct hd_worker *w, struct hd_process *p)
+{
+	hd__share_lock(w);
+	hd__share_push_locked(w, p, true);
+	int level = p->priority;
+	bool first = hd__share_unlock(w);
+	/* p may be somebody else's from here on */
+	if (level > w->running_priority)
+		w->resched |= HD__BETTER_READY;
+	else
+		offer(w->sched, level, w, first);
+}
+
+void hd__share_put_leaving(struct hd_worker *w, struct hd_process *me, bool tail)
+{
+	hd__share_lock(w);
+	hd__share_push_locked(w, me, tail);
+	publish_locked(w);
+	w->release = &w->share.lock;
+}
+
+/* An idle worker, which is not idle any more to others; NULL when there is none. Whoever claims it must raise its attention. */
+static struct hd_worker *claim_idle(struct hd__sched *sched)
+{
+	for (unsigned i = 0; i * 64 < sched->nworkers; i++) {
+		uint64_t bits = ld_seq(&sched->board.idle[i]);
+		while (bits != 0) {
+			uint64_t bit = bits & -bits;
+			bits = and_seq(&sched->board.idle[i], ~bit);
+			if (bits & bit)
+				return &sched->workers[64 * i + (unsigned)__builtin_ctzll(bit)];
+		}
+	}
+	return NULL;
+}
+
+bool hd__wake_one(struct hd__sched *sched)
+{
+	struct hd_worker *x = claim_idle(sched);
+
+	if (x != NULL)
+		hd__raise(x, HD__STEAL);
+	return x != NULL;
+}
+
+struct hd_worker *hd__some_worker(struct hd__sched *sched)
+{
+	for (unsigned i = 0; i * 64 < sched->nworkers; i++) {
+		uint64_t bits = ld_rlx(&sched->board.idle[i]);
+		if (bits != 0)
+			return &sched->workers[64 * i + (unsigned)__builtin_ctzll(bits)];
+	}
+	struct hd_worker *x = lowest_below(sched, HD__NOBODY, NULL);
+	return x != NULL ? x : &sched->workers[0];
+}
+
+struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p)
+{
+	int level = p->priority;
+	struct hd_worker *x = claim_idle(sched);
+	bool wake = x != NULL;
+
+	if (x == NULL)
+		x = lowest_below(sched, level, NULL);
+	if (x == NULL)
+		x = &sched->workers[add_rlx(&sched->rotor, 1) % sched->nworkers];
+	hd__share_lock(x);
+	st_rlx(&p->home, x);
+	hd__move_sent(x, p);
+	p->arrival = ld_rlx(&x->arrivals);
+	link_locked(x, p, true);
+	hd__share_unlock(x);
+	int runs = ld_seq(byte_of(sched->board.running, x->index));
+	if (wake || runs == HD__NOBODY || runs < level)
+		hd__raise(x, HD__STEAL);
+	return x;
+}
+
+struct hd_process *hd__share_take(struct hd_worker *w, uint64_t least)
+{
+	struct hd_process *p = NULL;
+
+	hd__share_lock(w);
+	uint64_t first = hd__runq_first(&w->share.queue);
+	if (first != 0 && first >= least) {
+		p = hd__runq_take(&w->share.queue);
+		leave_locked(w, w, p);
+	}
+	hd__share_unlock(w);
+	return p;
+}
+
+bool hd__share_take_this(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_worker *v = ld_rlx(&p->home);
+	bool taken = false;
+
+	if (!ld_rlx(&p->shared))
+		return false;
+	hd__share_lock(v);
+	if (ld_rlx(&p->home) == v && p->shared && p->switches == 0 && (v == w || !ld_rlx(&w->sched->stopping))) {
+		hd__runq_remove(&v->share.queue, p);
+		leave_locked(w, v, p);
+		taken = true;
+	}
+	hd__share_unlock(v);
+	return taken;
+}
+
+bool hd__share_adopt(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_worker *v = ld_rlx(&p->home);
+
+	hd__share_lock(v);
+	bool may = !ld_rlx(&w->sched->stopping);
+	if (may)
+		st_rlx(&p->home, w);
+	hd__unlock(&v->share.lock);
+	return may;
+}
+
+/* Whether the first of v's share may be taken by a worker that runs `level`: strictly more; for an idle one, what has waited. */
+static bool may_take(struct hd_worker *v, uint64_t first, int level)
+{
+	if (level > 0)
+		return hd__rank_level(first) > level;
+	return first != 0 && (!v->sched->watched || hd__rank_arrival(first) < ld_rlx(&v->share.ripe));
+}
+
+/* Moves from v's share to w what w may take. */
+static unsigned steal_from(struct hd_worker *w, struct hd_worker *v, int level)
+{
+	struct hd_process *chain = NULL, **end = &chain;
+	unsigned n = 0;
+
+	hd__share_lock(v);
+	unsigned most = level > 0 ? 1 : v->share.length < 2 * BULK_MAX ? (v->share.length + 1) / 2 : BULK_MAX;
+	while (n < most && !ld_rlx(&w->sched->stopping) && may_take(v, hd__runq_first(&v->share.queue), level)) {
+		struct hd_process *p = hd__runq_take(&v->share.queue);
+		leave_locked(w, v, p);
+		p->next = NULL;
+		*end = p;
+		end = &p->next;
+		n++;
+	}
+	hd__share_unlock(v);
+	if (n == 0)
+		return 0;
+	bump(&w->stats.steals, 1);
+	bump(&w->stats.stolen, n);
+	int rest = ld_seq(byte_of(w->sched->board.shared, v->index));
+	if (level > 0) { /* it will run here at once: nobody may take it from us, or who would see to the rest? */
+		chain->arrival = w->arrivals;
+		bump(&w->arrivals, 1);
+		hd__runq_push_tail(&w->runq, chain);
+		if (rest > 0)
+			offer(w->sched, rest, w, false);
+		return n;
+	}
+	hd__share_lock(w);
+	while (chain != NULL) {
+		struct hd_process *p = chain;
+		chain = p->next;
+		hd__share_push_locked(w, p, true);
+	}
+	st_rlx(&w->share.ripe, w->arrivals);
+	hd__share_unlock(w);
+	/* While they were in our hands they could not be seen, and an idle worker may have gone to sleep for that. */
+	if (n > 1 || rest > 0)
+		hd__wake_one(w->sched);
+	return n;
+}
+
+/* Whose share has the best that w may take; NULL when nobody's. */
+static struct hd_worker *best_share(struct hd_worker *w, int level)
+{
+	struct hd__sched *sched = w->sched;
+	struct hd_worker *best = NULL;
+	int most = level;
+
+	for (unsigned i = 0; i < words(sched); i++) {
+		uint64_t word = ld_seq(&sched->board.shared[i]);
+		if (((word + (uint64_t)(HD__NOBODY - most) * EACH_BYTE) & HIGH_BITS) == 0)
+			continue; /* none of these eight is above that */
+		for (unsigned j = 8 * i; j < 8 * i + 8 && j < sched->nworkers; j++) {
+			struct hd_worker *v = &sched->workers[j];
+			int has = ld_seq(byte_of(sched->board.shared, j));
+			if (has > most && v != w && may_take(v, ld_rlx(&v->share.first), level)) {
+				best = v;
+				most = has;
+			}
+		}
+	}
+	return best;
+}
+
+void hd__share_offer_again(struct hd_worker *w)
+{
+	struct hd__sched *sched = w->sched;
+	int most = 0;
+
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		int has = ld_seq(byte_of(sched->board.shared, i));
+		if (has > most)
+			most = has;
+	}
+	if (most > 0)
+		offer(sched, most, w, false);
+}
+
+bool hd__share_elsewhere(struct hd_worker *w, int level)
+{
+	return w->sched->nworkers > 1 && best_share(w, level) != NULL;
+}
+
+bool hd__share_steal(struct hd_worker *w, int level)
+{
+	struct hd_worker *v;
+
+	while (w->sched->nworkers > 1 && !ld_rlx(&w->sched->stopping) && (v = best_share(w, level)) != NULL)
+		if (steal_from(w, v, level) > 0)
+			return true;
+	return false;
+}
+
+bool hd__set_level(struct hd_worker *w, int level)
+{
+	bool less = level < w->running_priority || w->running_priority == 0;
+
+	w->running_priority = level;
+	if (w->sched->nworkers == 1)
+		return false;
+	st_seq(byte_of(w->sched->board.running, w->index), (uint8_t)(level > 0 ? level : HD__NOBODY)); /* pairs with offer */
+	return less && level > 0 && best_share(w, level) != NULL;
+}
+
+void hd__set_idle(struct hd_worker *w, bool idle)
+{
+	uint64_t *word = &w->sched->board.idle[w->index / 64], bit = UINT64_C(1) << (w->index % 64);
+
+	if (idle)
+		or_seq(word, bit); /* pairs with claim_idle: whoever has something for us sees this, or we see that */
+	else if (ld_rlx(word) & bit)
+		and_seq(word, ~bit);
+}
+
+bool hd__all_idle(struct hd__sched *sched)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i * 64 < sched->nworkers; i++)
+		n += (unsigned)__builtin_popcountll(ld_seq(&sched->board.idle[i]));
+	return n == sched->nworkers;
+}
+
+bool hd__anybody_runs(struct hd__sched *sched)
+{
+	return sched->nworkers > 1 && lowest_below(sched, HD__NOBODY, NULL) != NULL;
+}
+
+bool hd__anybody_shares(struct hd__sched *sched)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < words(sched); i++)
+		any |= ld_seq(&sched->board.shared[i]);
+	return any != 0;
+}
+
+bool hd__anybody_idle(struct hd__sched *sched)
+{
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i * 64 < sched->nworkers; i++)
+		any |= ld_seq(&sched->board.idle[i]);
+	return any != 0;
+}
+
+/* A process counts in one of three places: on its worker, in a share, or (movable) for all. It goes from a worker into a share
+ * before it is gone from the worker, and out of a share only with `taken` raised; so a sum of nothing over workers first and
+ * shares last, with `taken` the same before and after, is true. */
+bool hd__nobody_counts(struct hd__sched *sched)
+{
+	uint64_t taken_before = 0, taken_after = 0, counted = 0;
+
+	add_seq(&sched->movables, 0); /* of two workers whose last processes end at once, the second one here sees both ends */
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		taken_before += ld_acq(&sched->workers[i].taken);
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		counted += ld_acq(&sched->workers[i].counted);
+	counted += (uint64_t)ld_acq(&sched->movables);
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		hd__share_lock(&sched->workers[i]);
+		counted += sched->workers[i].share.counted;
+		hd__unlock(&sched->workers[i].share.lock);
+	}
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		taken_after += ld_acq(&sched->workers[i].taken);
+	return counted == 0 && taken_before == taken_after;
+}

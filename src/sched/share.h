@@ -1,0 +1,122 @@
+/* sched/share.h - the ready processes that may run on any worker, and where they wait for one.
+ *
+ * Most processes are pinned: their worker's own run queue holds them, and nobody else looks at it. A process that roams (it
+ * has never run, or is movable) waits in its worker's share, a second run queue, under a lock, from which others may take it.
+ * The two are one queue to their worker: the number of its arrival says who of two equals came first.
+ *
+ * `home` is changed by whoever takes the process out of a share, under that share's lock, and by whoever wakes a movable
+ * process, under the lock of its home's share. So a worker that holds the lock of its own share and finds itself to be the
+ * home of a process owns it. */
+#ifndef SCHED_SHARE_H
+#define SCHED_SHARE_H
+
+#include "sched/runq.h"
+
+#define HD__WORKERS_MAX 1024
+
+struct hd__sched;
+struct hd_worker;
+
+struct hd__share {
+	unsigned char lock;
+	uint64_t first;	  /* the rank of whoever is first; 0: nobody is there. Written under the lock, read by anybody */
+	uint64_t ripe;	  /* who arrived before this one has waited for long enough; written by the watcher and the owner */
+	unsigned counted; /* how many are not daemons, and not movable: those are counted elsewhere */
+	unsigned length;
+	struct hd__runq queue;
+};
+
+/* What workers tell each other, a byte for each, so that a few loads show all of them. */
+#define HD__NOBODY 127 /* running: idle */
+struct hd__board {
+	uint64_t running[HD__WORKERS_MAX / 8] __attribute__((aligned(64))); /* bytes: the priority of whoever runs there */
+	uint64_t shared[HD__WORKERS_MAX / 8] __attribute__((aligned(64)));  /* bytes: the highest in its share; 0: none */
+	uint64_t idle[HD__WORKERS_MAX / 64] __attribute__((aligned(64)));   /* bits: it sleeps, or is about to */
+	bool searching; /* somebody idle is looking about before going to sleep; exchanged */
+};
+
+void hd__board_init(struct hd__board *board);
+
+/* The rank of a ready process on its worker: the higher level, then the earlier arrival. Never 0. */
+#define HD__ARRIVALS_MAX ((UINT64_C(1) << 56) - 1)
+static inline uint64_t hd__rank(const struct hd_process *p)
+{
+	return (uint64_t)p->priority << 56 | (HD__ARRIVALS_MAX - p->arrival);
+}
+
+static inline int hd__rank_level(uint64_t rank)
+{
+	return (int)(rank >> 56);
+}
+
+static inline uint64_t hd__rank_arrival(uint64_t rank)
+{
+	return HD__ARRIVALS_MAX - (rank & HD__ARRIVALS_MAX);
+}
+
+/* The rank of the first in a run queue; 0: it is empty. */
+static inline uint64_t hd__runq_first(struct hd__runq *q)
+{
+	if (q->highest == 0)
+		return 0;
+	return hd__rank(q->only != NULL ? q->only : hd__runq_level(q, q->highest)->head);
+}
+
+/* The three commands of the seeds, for what may move. */
+
+/* Puts a process that is ready and at home here into w's share, at the tail of its level, and lets others know. On w. */
+void hd__share_put(struct hd_worker *w, struct hd_process *p);
+
+/* The same for a process that is leaving the worker: it can be seen by others only when it is off its stack, so the lock is
+ * held until then (w->release). At the head, or at the tail. */
+void hd__share_put_leaving(struct hd_worker *w, struct hd_process *me, bool tail);
+
+/* From a plain thread: makes a new process ready, in the share of a worker, which it returns. */
+struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p);
+
+/* Takes the first out of w's share if its rank is at least this; NULL when there is none such. On w. */
+struct hd_process *hd__share_take(struct hd_worker *w, uint64_t least);
+
+/* Takes this very process, wherever it is, if it is in a share and has never run. It is w's then. On w. */
+bool hd__share_take_this(struct hd_worker *w, struct hd_process *p);
+
+/* Moves into w's share what others have: one of a level above `level`, if there is one; for level 0, those of the highest level
+ * that have waited for long enough, up to half of a share. Returns whether there was something. On w. */
+bool hd__share_steal(struct hd_worker *w, int level);
+
+/* Somebody told w of something that w will not take: tells the next. */
+void hd__share_offer_again(struct hd_worker *w);
+
+/* Whether anybody else has something of a level above `level`, or (0) that has waited for long enough. */
+bool hd__share_elsewhere(struct hd_worker *w, int level);
+
+/* Under the lock of p's home's share: w is its home from now on. False when nobody may move any more. */
+bool hd__share_adopt(struct hd_worker *w, struct hd_process *p);
+
+/* Whoever changes the queue holds the lock; releasing it tells the others what is first now. */
+void hd__share_lock(struct hd_worker *w);
+bool hd__share_unlock(struct hd_worker *w); /* whether it was empty before, and is not now */
+void hd__share_remove_locked(struct hd_worker *w, struct hd_process *p);
+void hd__share_push_locked(struct hd_worker *w, struct hd_process *p, bool tail);
+
+/* w runs a process of this priority from now on, or none (0). Returns whether others share something better: look only
+ * when it was better, or idle, before. */
+bool hd__set_level(struct hd_worker *w, int level);
+
+/* Going to sleep, being awake. */
+void hd__set_idle(struct hd_worker *w, bool idle);
+bool hd__all_idle(struct hd__sched *sched);
+bool hd__anybody_idle(struct hd__sched *sched);
+bool hd__anybody_runs(struct hd__sched *sched);
+bool hd__anybody_shares(struct hd__sched *sched);
+
+/* Wakes an idle worker to look at what others share. False when there is none. */
+bool hd__wake_one(struct hd__sched *sched);
+
+/* A worker for something that any may do: an idle one, else the one that runs the least. */
+struct hd_worker *hd__some_worker(struct hd__sched *sched);
+
+/* Whether no process keeps the runtime running. Exact, if the caller's own worker counts nobody. */
+bool hd__nobody_counts(struct hd__sched *sched);
+
+#endif
