@@ -18,7 +18,15 @@ static inline void arrive_at_home(struct hd_worker *w, struct hd_process *p)
 /* From a plain thread, suspended: it is in no share, so its worker must take it in. */
 static void apply_spawn(void *worker, struct hd_note *note)
 {
-	arrive_at_home(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
+	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, wake));
+	struct hd_worker *w = worker;
+	bool counts = !p->daemon && p->roams != HD__MOVABLE;
+
+	arrive_at_home(w, p);
+	if (counts) {
+		st_rel(&w->taken, w->taken + 1); /* as for one that is taken out of a share */
+		add_acq_rel(&w->sched->movables, -1);
+	}
 }
 
 /* -errno when `how` asks for what cannot be. */
@@ -42,6 +50,8 @@ static void send(struct hd__sched *sched, struct hd_process *p, bool suspended)
 
 	add_acq_rel(&sched->sent, 1);
 	if (suspended) {
+		if (!p->daemon && p->roams != HD__MOVABLE)
+			add_acq_rel(&sched->movables, 1); /* until it has arrived */
 		home = hd__some_worker(sched);
 		st_rlx(&p->home, home);
 		p->wake.apply = apply_spawn;

@@ -40,8 +40,8 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 
 	for (;;) {
 		control = ld_acq(&p->control);
-		if (control & HD__DEAD || p->state == 0)
-			return; /* free, or on its way here: apply_spawn's news will be looked at again */
+		if (control & HD__DEAD)
+			return;
 		bool unstarted = p->switches == 0 && (p->state == HD_READY || p->state == HD_SUSPENDED);
 		if (!unstarted)
 			break;
@@ -61,6 +61,17 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 		hd__wait_terminate(w, p);
 }
 
+/* Whether p lives and is at home with w. One that a plain thread is just sending is not there yet. */
+static bool is_here(struct hd_worker *w, struct hd_process *p)
+{
+	if (ld_acq(&p->control) & HD__DEAD || ld_rlx(&p->home) != w)
+		return false;
+	hd__share_lock(w); /* who sends it has this lock meanwhile */
+	bool here = ld_rlx(&p->home) == w && p->state != 0;
+	hd__unlock(&w->share.lock);
+	return here;
+}
+
 /* All that are at home with w. Nobody changes its worker any more; and whoever a plain thread sends later makes us look again. */
 static void doom_all(struct hd_worker *w)
 {
@@ -71,10 +82,10 @@ static void doom_all(struct hd_worker *w)
 	w->left = 0;
 	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++) {
 		struct hd_process *p = &table->blocks[slot];
-		if (ld_acq(&p->control) & HD__DEAD || ld_rlx(&p->home) != w)
-			continue;
-		w->left++;
-		doom(w, p);
+		if (is_here(w, p)) {
+			w->left++;
+			doom(w, p);
+		}
 	}
 }
 
@@ -172,7 +183,7 @@ void hd__stop_finish(struct hd__sched *sched)
 			if (ld_acq(&p->control) & HD__DEAD)
 				continue;
 			left = true;
-			if (p->state != 0)
+			if (is_here(ld_rlx(&p->home), p))
 				abandon(ld_rlx(&p->home), p);
 		}
 		if (left || !empty)
@@ -254,12 +265,10 @@ hd_time hd__idle(struct hd_worker *w)
 			return w->stop_at;
 		return 0;
 	}
-	bool held = ld_acq(&sched->hold) > 0;
-	if (w->counted == 0 && !held && hd__nobody_counts(sched)) {
+	bool held = ld_acq(&sched->hold) > 0, nobody = w->counted == 0 && hd__nobody_counts(sched);
+	if (nobody && !held)
 		hd__stop(sched, 0);
-		return HD_FOREVER;
-	}
-	if (hd__best_level(w) > 0 || held || hd__timers_live(&w->timers) > 0 || hd__nobody_counts(sched))
+	if (nobody || held || hd__best_level(w) > 0 || hd__timers_live(&w->timers) > 0)
 		return HD_FOREVER;
 	hd__lock(&sched->verdict);
 	hd_time until = judge_locked(w);

@@ -193,26 +193,35 @@ void hd__run_next(struct hd_worker *w)
 	hd__arrive(w);
 }
 
+/* The same before w->unannounced is seen to. */
+static struct hd_process *choose(struct hd_worker *w, int floor)
+{
+	for (;;) {
+		uint64_t own = hd__runq_first(&w->runq), shared = ld_rlx(&w->share.first);
+		int level = hd__rank_level(own > shared ? own : shared);
+		struct hd_process *p;
+		if (level == 0 || level < floor)
+			return NULL;
+		if (level != w->running_priority) { /* others must know first; then look again */
+			if (hd__set_level(w, level) && (p = hd__share_steal(w, level)) != NULL)
+				return p;
+			continue;
+		}
+		if (own >= shared)
+			return hd__runq_take(&w->runq);
+		if ((p = hd__share_take(w, own)) != NULL)
+			return p; /* else somebody else has taken it */
+	}
+}
+
 struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor)
 {
 	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
 		return w->sched->doors.choose(w);
-	for (;;) {
-		uint64_t own = hd__runq_first(&w->runq), shared = ld_rlx(&w->share.first);
-		int level = hd__rank_level(own > shared ? own : shared);
-		if (level == 0 || level < floor)
-			return NULL;
-		if (level != w->running_priority) { /* others must know first; then look again */
-			if (hd__set_level(w, level))
-				hd__share_steal(w, level);
-			continue;
-		}
-		if (own > shared)
-			return hd__runq_take(&w->runq);
-		struct hd_process *p = hd__share_take(w, own);
-		if (p != NULL)
-			return p; /* else somebody else has taken it */
-	}
+	struct hd_process *next = choose(w, floor);
+	if (unlikely(w->unannounced))
+		hd__share_announce(w);
+	return next;
 }
 
 void hd__dequeue(struct hd_worker *w, struct hd_process *p)
@@ -246,6 +255,8 @@ struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	w->handoffs++;
 	bump(&w->stats.handoffs, 1);
+	if (unlikely(w->unannounced))
+		hd__share_announce(w);
 	return unlikely((w->chores | p->chores) != 0) ? hd__do_chores(w, p) : p;
 }
 
@@ -262,7 +273,6 @@ static void look_at_clock(struct hd_worker *w)
 			__builtin_prefetch(next);
 			__builtin_prefetch(next + 64);
 		}
-		st_rlx(&p->timer, 0);
 		w->sched->hooks.expired(w, p);
 	}
 	if (now >= w->quantum_end) {
@@ -280,26 +290,11 @@ void hd__look_up(struct hd_worker *w)
 		w->resched |= HD__CLOCK_DUE;
 }
 
-/* What others have that should run here in place of the runner. An idle worker looks by itself. */
-static void steal_better(struct hd_worker *w)
-{
-	int best = hd__best_level(w), level = best > w->running_priority ? best : w->running_priority;
-
-	if (w->current != NULL && hd__share_steal(w, level))
-		w->resched |= HD__BETTER_READY;
-	else
-		hd__share_offer_again(w); /* we run more than when we were told: perhaps somebody else should */
-}
-
 void hd__take_news(struct hd_worker *w)
 {
 	if (unlikely(w->resched & HD__CLOCK_DUE)) {
 		w->resched &= ~(uint32_t)HD__CLOCK_DUE;
 		look_at_clock(w);
-	}
-	if (unlikely(w->resched & HD__STEAL_DUE)) {
-		w->resched &= ~(uint32_t)HD__STEAL_DUE;
-		steal_better(w);
 	}
 	if (ld_rlx(&w->attention) == 0)
 		return;
@@ -316,50 +311,55 @@ void hd__take_news(struct hd_worker *w)
 	if (bits & HD__LOOK)
 		w->sched->hooks.look(w);
 	if (bits & HD__STEAL)
-		steal_better(w);
+		w->resched |= HD__STEAL_DUE;
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* who slept, slept for a while */
 		look_at_clock(w);
 }
 
-/* The runner, which roams, gives way. It must not be seen in the share before it is off its stack, so the next is chosen first;
- * if somebody else has taken that meanwhile, it goes on. */
-static void give_way_roaming(struct hd_worker *w, struct hd_process *me, bool tail, int floor)
+/* The runner, ready again, goes back into its worker's own queue. */
+static void requeue(struct hd_worker *w, struct hd_process *me, bool tail)
 {
-	hd__move(w, me, HD_READY);
-	struct hd_process *next = hd__choose_slowly(w, floor);
-	if (next != NULL && (w->chores | next->chores) != 0)
-		next = hd__do_chores(w, next);
-	else if (next == NULL && !(w->chores & HD__SEE_IF_OVER)) {
-		hd__give(w, me, ld_rlx(&w->sched->now));
-		return;
-	}
-	w->handoffs = 0;
-	hd__share_put_leaving(w, me, tail);
-	if (next != NULL)
-		hd__switch(w, me, next, ld_rlx(&w->sched->now));
-	else
-		hd__leave_idle(w, me);
-}
-
-static void give_way(struct hd_worker *w, struct hd_process *me, bool tail, int floor)
-{
-	if (unlikely(me->roams)) {
-		give_way_roaming(w, me, tail, floor);
-		return;
-	}
-	hd__move(w, me, HD_READY);
 	if (tail) {
 		hd__enqueue_here(w, me);
 	} else {
 		me->arrival = 0;
 		hd__runq_push_head(&w->runq, me);
 	}
-	hd__leave(w, me);
+}
+
+/* The runner gives way: to `next`, if that is not NULL, else to the first of a level of at least `floor`. */
+static void give_way(struct hd_worker *w, struct hd_process *me, bool tail, int floor, struct hd_process *next)
+{
+	hd__move(w, me, HD_READY);
+	if (likely(next == NULL && !me->roams)) {
+		requeue(w, me, tail);
+		hd__leave(w, me);
+		return;
+	}
+	/* One that roams must not be seen in the share before it is off its stack: so the next is chosen first, and if somebody
+	 * else has taken that meanwhile, it goes on. */
+	if (next == NULL)
+		next = hd__choose_slowly(w, floor);
+	if (next == NULL && !(w->chores & HD__SEE_IF_OVER)) {
+		hd__give(w, me, ld_rlx(&w->sched->now));
+		return;
+	}
+	if (next != NULL && (w->chores | next->chores) != 0)
+		next = hd__do_chores(w, next);
+	w->handoffs = 0;
+	if (me->roams)
+		hd__share_put_leaving(w, me, tail);
+	else
+		requeue(w, me, tail);
+	if (next != NULL)
+		hd__switch(w, me, next, ld_rlx(&w->sched->now));
+	else
+		hd__leave_idle(w, me);
 }
 
 void hd__attend(struct hd_worker *w)
 {
-	struct hd_process *me = w->current;
+	struct hd_process *me = w->current, *next = NULL;
 
 	hd__take_news(w);
 	if (unlikely(w->over))
@@ -374,17 +374,21 @@ void hd__attend(struct hd_worker *w)
 	}
 	int best = hd__best_level(w);
 	bool tail = resched & HD__GO_TO_TAIL;
-	if (resched & HD__QUANTUM_OVER && best >= me->priority) {
+	if (unlikely(resched & HD__STEAL_DUE))
+		next = hd__share_steal(w, best > me->priority ? best : me->priority);
+	if (resched & HD__QUANTUM_OVER && (best >= me->priority || next != NULL)) {
 		bump(&w->stats.expired_quanta, 1);
 		w->quantum_end = 0; /* nothing of it is left to keep */
 	}
-	if (best > me->priority) {
+	if (best > me->priority || next != NULL) {
 		bump(&w->stats.preemptions, 1);
-		give_way(w, me, tail || w->sched->config.preempted == HD_PREEMPTED_TAIL, me->priority + 1);
+		give_way(w, me, tail || w->sched->config.preempted == HD_PREEMPTED_TAIL, me->priority + 1, next);
 	} else if (unlikely(w->chores & HD__SEE_IF_OVER)) {
-		give_way(w, me, true, me->priority); /* the runtime may end here: the worker's own loop sees to that */
+		give_way(w, me, true, me->priority, NULL); /* the runtime may end here: the worker's own loop sees to that */
 	} else if (best == me->priority && tail) {
-		give_way(w, me, true, me->priority);
+		give_way(w, me, true, me->priority, NULL);
+	} else if (unlikely(w->unannounced)) {
+		hd__share_announce(w);
 	}
 }
 
@@ -404,8 +408,8 @@ int hd_yield(void)
 		return 0; /* nobody to yield to */
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_READY, now);
-	me->arrival = w->arrivals;
-	st_rlx(&w->arrivals, w->arrivals + 1);
+	me->arrival = ld_rlx(&w->arrivals);
+	bump(&w->arrivals, 1);
 	struct hd_process *next = hd__runq_rotate(&w->runq, me);
 	w->handoffs = 0;
 	if (unlikely(next->chores != 0))

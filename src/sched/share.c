@@ -2,7 +2,7 @@
  *
  * Owns:       the shares, the board on which workers tell each other what they run and share, the set of idle workers.
  * Invariant:  a process is in a share exactly while it is READY and `shared`. At every safe point of a worker nobody shares
- *             anything of a higher level than it runs: whoever puts something into a share tells a worker that runs less
+ *             anything of a higher level than it runs: whoever puts something into a share tells the workers that run less
  *             (after storing board.shared), and whoever comes to run less looks at what is shared (after storing
  *             board.running). All four accesses are sequentially consistent, so one of the two sees the other. The same
  *             holds for sleep: the bit in board.idle is set before the last look.
@@ -56,18 +56,20 @@ static struct hd_worker *lowest_below(struct hd__sched *sched, int level, const 
 	return lowest;
 }
 
-/* Something of this level waits in a share, and its worker does not run it at once. */
-static void offer(struct hd__sched *sched, int level, const struct hd_worker *except, bool first)
+/* Something of this level waits in a share: every worker that runs less is told, for nobody knows which of them comes to a safe
+ * point first. */
+static void tell_those_below(struct hd__sched *sched, int level, const struct hd_worker *except)
 {
-	struct hd_worker *x = lowest_below(sched, level, except);
-
-	if (x != NULL)
-		hd__raise(x, HD__STEAL);
-	else if (first && hd__anybody_idle(sched)) {
-		if (sched->watched)
-			hd__watcher_notice(&sched->watcher); /* it will see whether that waits for long */
-		else
-			hd__wake_one(sched);
+	for (unsigned i = 0; i < words(sched); i++) {
+		uint64_t word = ld_seq(&sched->board.running[i]);
+		if ((((word | HIGH_BITS) - (uint64_t)level * EACH_BYTE) & HIGH_BITS) == HIGH_BITS)
+			continue; /* none of these eight */
+		for (unsigned j = 8 * i; j < 8 * i + 8 && j < sched->nworkers; j++) {
+			struct hd_worker *x = &sched->workers[j];
+			if (ld_rlx(byte_of(sched->board.running, j)) < level && x != except &&
+			    !(ld_seq(&x->attention) & HD__STEAL))
+				hd__raise(x, HD__STEAL);
+		}
 	}
 }
 
@@ -115,7 +117,7 @@ static void link_locked(struct hd_worker *w, struct hd_process *p, bool tail)
 
 void hd__share_push_locked(struct hd_worker *w, struct hd_process *p, bool tail)
 {
-	p->arrival = tail ? w->arrivals : 0;
+	p->arrival = tail ? ld_rlx(&w->arrivals) : 0;
 	bump(&w->arrivals, tail);
 	bump(&w->stats.shared, 1);
 	link_locked(w, p, tail);
@@ -141,6 +143,30 @@ void hd__share_remove_locked(struct hd_worker *w, struct hd_process *p)
 	leave_locked(w, w, p);
 }
 
+/* What w shares, and does not run itself at once, must be known to others: to who runs less at once, to who is idle when it has
+ * waited for a while. */
+static void announce(struct hd_worker *w, int level, bool first)
+{
+	struct hd__sched *sched = w->sched;
+
+	tell_those_below(sched, level, w);
+	if (first && hd__anybody_idle(sched)) {
+		if (sched->watched)
+			hd__watcher_notice(&sched->watcher);
+		else
+			hd__wake_one(sched);
+	}
+}
+
+void hd__share_announce(struct hd_worker *w)
+{
+	int level = hd__rank_level(ld_rlx(&w->share.first));
+
+	w->unannounced = false;
+	if (level > 0)
+		announce(w, level, true);
+}
+
 void hd__share_put(struct hd_worker *w, struct hd_process *p)
 {
 	hd__share_lock(w);
@@ -148,18 +174,22 @@ void hd__share_put(struct hd_worker *w, struct hd_process *p)
 	int level = p->priority;
 	bool first = hd__share_unlock(w);
 	/* p may be somebody else's from here on */
-	if (level > w->running_priority)
+	if (level > w->running_priority) {
 		w->resched |= HD__BETTER_READY;
-	else
-		offer(w->sched, level, w, first);
+		w->unannounced = true; /* unless it turns out that we do not run it at once: see hd__share_announce */
+	} else {
+		announce(w, level, first);
+	}
 }
 
 void hd__share_put_leaving(struct hd_worker *w, struct hd_process *me, bool tail)
 {
 	hd__share_lock(w);
 	hd__share_push_locked(w, me, tail);
-	publish_locked(w);
+	int level = me->priority;
+	bool first = publish_locked(w);
 	w->release = &w->share.lock;
+	announce(w, level, first); /* who wants it waits for the lock */
 }
 
 /* An idle worker, which is not idle any more to others; NULL when there is none. Whoever claims it must raise its attention. */
@@ -210,11 +240,12 @@ struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p)
 	hd__share_lock(x);
 	st_rlx(&p->home, x);
 	hd__move_sent(x, p);
-	p->arrival = ld_rlx(&x->arrivals);
+	/* If x counts an arrival of its own at this moment, two may have the same number, or a few change places: so be it. */
+	p->arrival = add_rlx(&x->arrivals, 1);
 	link_locked(x, p, true);
 	hd__share_unlock(x);
-	int runs = ld_seq(byte_of(sched->board.running, x->index));
-	if (wake || runs == HD__NOBODY || runs < level)
+	tell_those_below(sched, level, NULL);
+	if (wake || ld_seq(byte_of(sched->board.running, x->index)) == HD__NOBODY)
 		hd__raise(x, HD__STEAL);
 	return x;
 }
@@ -270,17 +301,37 @@ static bool may_take(struct hd_worker *v, uint64_t first, int level)
 	return first != 0 && (!v->sched->watched || hd__rank_arrival(first) < ld_rlx(&v->share.ripe));
 }
 
-/* Moves from v's share to w what w may take. */
-static unsigned steal_from(struct hd_worker *w, struct hd_worker *v, int level)
+/* Takes the first of v's share, which is w's from here on. */
+static struct hd_process *take_locked(struct hd_worker *w, struct hd_worker *v)
+{
+	struct hd_process *p = hd__runq_take(&v->share.queue);
+
+	leave_locked(w, v, p);
+	bump(&w->stats.stolen, 1);
+	return p;
+}
+
+static struct hd_process *steal_one_from(struct hd_worker *w, struct hd_worker *v, int level)
+{
+	struct hd_process *p = NULL;
+
+	hd__share_lock(v);
+	if (!ld_rlx(&w->sched->stopping) && may_take(v, hd__runq_first(&v->share.queue), level))
+		p = take_locked(w, v);
+	hd__share_unlock(v);
+	return p;
+}
+
+/* Moves up to half of v's share to w's. */
+static bool steal_ripe_from(struct hd_worker *w, struct hd_worker *v)
 {
 	struct hd_process *chain = NULL, **end = &chain;
 	unsigned n = 0;
 
 	hd__share_lock(v);
-	unsigned most = level > 0 ? 1 : v->share.length < 2 * BULK_MAX ? (v->share.length + 1) / 2 : BULK_MAX;
-	while (n < most && !ld_rlx(&w->sched->stopping) && may_take(v, hd__runq_first(&v->share.queue), level)) {
-		struct hd_process *p = hd__runq_take(&v->share.queue);
-		leave_locked(w, v, p);
+	unsigned most = v->share.length < 2 * BULK_MAX ? (v->share.length + 1) / 2 : BULK_MAX;
+	while (n < most && !ld_rlx(&w->sched->stopping) && may_take(v, hd__runq_first(&v->share.queue), 0)) {
+		struct hd_process *p = take_locked(w, v);
 		p->next = NULL;
 		*end = p;
 		end = &p->next;
@@ -288,30 +339,19 @@ static unsigned steal_from(struct hd_worker *w, struct hd_worker *v, int level)
 	}
 	hd__share_unlock(v);
 	if (n == 0)
-		return 0;
-	bump(&w->stats.steals, 1);
-	bump(&w->stats.stolen, n);
-	int rest = ld_seq(byte_of(w->sched->board.shared, v->index));
-	if (level > 0) { /* it will run here at once: nobody may take it from us, or who would see to the rest? */
-		chain->arrival = w->arrivals;
-		bump(&w->arrivals, 1);
-		hd__runq_push_tail(&w->runq, chain);
-		if (rest > 0)
-			offer(w->sched, rest, w, false);
-		return n;
-	}
+		return false;
 	hd__share_lock(w);
 	while (chain != NULL) {
 		struct hd_process *p = chain;
 		chain = p->next;
 		hd__share_push_locked(w, p, true);
 	}
-	st_rlx(&w->share.ripe, w->arrivals);
+	st_rlx(&w->share.ripe, ld_rlx(&w->arrivals));
 	hd__share_unlock(w);
 	/* While they were in our hands they could not be seen, and an idle worker may have gone to sleep for that. */
-	if (n > 1 || rest > 0)
+	if (n > 1 || ld_seq(byte_of(w->sched->board.shared, v->index)) > 0)
 		hd__wake_one(w->sched);
-	return n;
+	return true;
 }
 
 /* Whose share has the best that w may take; NULL when nobody's. */
@@ -337,32 +377,32 @@ static struct hd_worker *best_share(struct hd_worker *w, int level)
 	return best;
 }
 
-void hd__share_offer_again(struct hd_worker *w)
-{
-	struct hd__sched *sched = w->sched;
-	int most = 0;
-
-	for (unsigned i = 0; i < sched->nworkers; i++) {
-		int has = ld_seq(byte_of(sched->board.shared, i));
-		if (has > most)
-			most = has;
-	}
-	if (most > 0)
-		offer(sched, most, w, false);
-}
-
 bool hd__share_elsewhere(struct hd_worker *w, int level)
 {
 	return w->sched->nworkers > 1 && best_share(w, level) != NULL;
 }
 
-bool hd__share_steal(struct hd_worker *w, int level)
+struct hd_process *hd__share_steal(struct hd_worker *w, int level)
+{
+	struct hd_worker *v;
+	struct hd_process *p = NULL;
+
+	while (p == NULL && w->sched->nworkers > 1 && !ld_rlx(&w->sched->stopping) && (v = best_share(w, level)) != NULL)
+		p = steal_one_from(w, v, level);
+	if (p != NULL)
+		bump(&w->stats.steals, 1);
+	return p;
+}
+
+bool hd__share_steal_ripe(struct hd_worker *w)
 {
 	struct hd_worker *v;
 
-	while (w->sched->nworkers > 1 && !ld_rlx(&w->sched->stopping) && (v = best_share(w, level)) != NULL)
-		if (steal_from(w, v, level) > 0)
+	while (w->sched->nworkers > 1 && !ld_rlx(&w->sched->stopping) && (v = best_share(w, 0)) != NULL)
+		if (steal_ripe_from(w, v)) {
+			bump(&w->stats.steals, 1);
 			return true;
+		}
 	return false;
 }
 
@@ -373,8 +413,14 @@ bool hd__set_level(struct hd_worker *w, int level)
 	w->running_priority = level;
 	if (w->sched->nworkers == 1)
 		return false;
-	st_seq(byte_of(w->sched->board.running, w->index), (uint8_t)(level > 0 ? level : HD__NOBODY)); /* pairs with offer */
+	st_seq(byte_of(w->sched->board.running, w->index),
+	       (uint8_t)(level > 0 ? level : HD__NOBODY)); /* pairs with tell_those_below */
 	return less && level > 0 && best_share(w, level) != NULL;
+}
+
+bool hd__shares(struct hd_worker *w)
+{
+	return ld_seq(byte_of(w->sched->board.shared, w->index)) != 0;
 }
 
 void hd__set_idle(struct hd_worker *w, bool idle)

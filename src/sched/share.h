@@ -80,12 +80,16 @@ struct hd_process *hd__share_take(struct hd_worker *w, uint64_t least);
 /* Takes this very process, wherever it is, if it is in a share and has never run. It is w's then. On w. */
 bool hd__share_take_this(struct hd_worker *w, struct hd_process *p);
 
-/* Moves into w's share what others have: one of a level above `level`, if there is one; for level 0, those of the highest level
- * that have waited for long enough, up to half of a share. Returns whether there was something. On w. */
-bool hd__share_steal(struct hd_worker *w, int level);
+/* Takes one of a level above `level`, the highest, from somebody else's share; NULL when there is none. It is w's, in no queue,
+ * and must run at once. On w. */
+struct hd_process *hd__share_steal(struct hd_worker *w, int level);
 
-/* Somebody told w of something that w will not take: tells the next. */
-void hd__share_offer_again(struct hd_worker *w);
+/* Idle: moves into w's share what has waited elsewhere for long enough, up to half of a share. Returns whether there was
+ * something. On w. */
+bool hd__share_steal_ripe(struct hd_worker *w);
+
+/* w runs something else than what it put into its share last: others are told of that. */
+void hd__share_announce(struct hd_worker *w);
 
 /* Whether anybody else has something of a level above `level`, or (0) that has waited for long enough. */
 bool hd__share_elsewhere(struct hd_worker *w, int level);
@@ -102,6 +106,9 @@ void hd__share_push_locked(struct hd_worker *w, struct hd_process *p, bool tail)
 /* w runs a process of this priority from now on, or none (0). Returns whether others share something better: look only
  * when it was better, or idle, before. */
 bool hd__set_level(struct hd_worker *w, int level);
+
+/* Whether w's share has something. After hd__set_level or hd__set_idle, exact: what comes later is told. */
+bool hd__shares(struct hd_worker *w);
 
 /* Going to sleep, being awake. */
 void hd__set_idle(struct hd_worker *w, bool idle);

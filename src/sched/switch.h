@@ -20,8 +20,8 @@ static inline void hd__arrive(struct hd_worker *w)
 /* Into the worker's own queue, at the tail of its level. */
 static inline void hd__enqueue_here(struct hd_worker *w, struct hd_process *p)
 {
-	p->arrival = w->arrivals;
-	st_rlx(&w->arrivals, w->arrivals + 1);
+	p->arrival = ld_rlx(&w->arrivals);
+	bump(&w->arrivals, 1);
 	hd__runq_push_tail(&w->runq, p);
 	if (p->priority > w->running_priority)
 		w->resched |= HD__BETTER_READY;

@@ -143,9 +143,9 @@ static void cool(struct hd_worker *w)
 }
 
 /* Something has come for w: a note, or a process in its share. */
-static bool has_news(const struct hd_worker *w)
+static bool has_news(struct hd_worker *w)
 {
-	return ld_seq(&w->attention) != 0 || ld_rlx(&w->share.first) != 0;
+	return ld_seq(&w->attention) != 0 || hd__shares(w);
 }
 
 /* Looks about for a moment before w goes to sleep, if others are at work: what they send is here far sooner than the kernel could
@@ -171,7 +171,7 @@ static bool idle(struct hd_worker *w)
 	struct hd__sched *sched = w->sched;
 
 	search(w);
-	if (has_news(w) || hd__share_steal(w, 0))
+	if (has_news(w) || hd__share_steal_ripe(w))
 		return true;
 	bump(&w->stats.idles, 1);
 	hd__set_idle(w, true);

@@ -91,7 +91,7 @@ struct hd_worker {
 	uint32_t handoffs;   /* in a row */
 	int *errno_location; /* of this kernel thread */
 	hd_time dispatched;  /* coarse time at which `current` got the worker */
-	uint64_t arrivals;   /* processes that were made ready here (*) */
+	uint64_t arrivals;   /* processes that were made ready here; others count up too (hd__share_send) */
 	struct hd__sched *sched;
 	struct hd__trace *trace;
 	struct hd__blocks blocks;
@@ -101,6 +101,7 @@ struct hd_worker {
 	hd_time quantum_end;		 /* of `current`, when it has a quantum; else HD_FOREVER */
 	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
 	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
+	bool unannounced;		 /* something was put into the share for us to run at once; nobody else was told */
 	bool over;			 /* stop_at has come: nobody runs any more */
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
@@ -142,7 +143,7 @@ struct hd__sched {
 	int hold;	       /* hd_hold_open; any thread, atomically */
 	unsigned rotor;	       /* whom plain threads send the next process to, if all are alike; any thread, relaxed */
 	uint64_t sent;	       /* processes that plain threads spawned; atomically */
-	int64_t movables;      /* movable processes that are not daemons; any thread, atomically */
+	int64_t movables;      /* movable processes, and suspended ones on their way, that are not daemons; atomically */
 	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
 	bool stuck_reported;
 	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */

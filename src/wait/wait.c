@@ -74,7 +74,7 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		return;
 	}
 	/* p waits, so its runtime does not end; but it may as soon as p has its note, and the worker must be told of that too */
-	if (w != NULL && ld_rlx(&p->roams) && ld_rlx(&p->timer) == 0 && hd__share_adopt(w, p)) {
+	if (w != NULL && ld_rlx(&p->roams) && ld_acq(&p->timer) == 0 && hd__share_adopt(w, p)) {
 		hd__wake_owner(w, p); /* it comes to us: partners that may move do not stay apart */
 		return;
 	}
@@ -205,9 +205,12 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 {
-	if (!hd__decide(&p->outcome, HD__TIMED_OUT))
-		return; /* a grant came first: its wake is on the way, or it is somebody else's already */
 	HD_ASSERT(p->state == HD_WAITING, "a deadline came for a process that does not wait");
+	/* As long as `timer` is set nobody but us wakes p, movable or not; so it is cleared after the decision. */
+	bool decided = hd__decide(&p->outcome, HD__TIMED_OUT);
+	st_rel(&p->timer, 0); /* pairs with hd__unpark_elsewhere's acquire */
+	if (!decided)
+		return; /* a grant came first, and its wake is on the way */
 	bump(&w->stats.timeouts, 1);
 	if (p->waiter != NULL)
 		withdraw(p->waiter);
