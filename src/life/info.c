@@ -20,7 +20,7 @@ const char *hd__wait_name(enum hd_wait why)
 /* Whoever has what p waits for. Only p's home worker can look at its waiter. */
 static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p)
 {
-	if (w == NULL || ld_rlx(&p->home) != w || ld_rlx(&p->roams) || p->state != HD_WAITING || p->waiter == NULL)
+	if (w == NULL || !hd__is_pinned_to(p, w) || p->state != HD_WAITING || p->waiter == NULL)
 		return 0;
 	if (p->waiter->why != HD_WAIT_JOIN && p->waiter->why != HD_WAIT_SUSPEND)
 		return 0;
@@ -94,6 +94,8 @@ int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), vo
 		if (hd_process_info(hd__pid(table, p), &info) == 0)
 			answer = fn(&info, arg);
 	}
+	if (caller.w != NULL)
+		caller.w = hd__self();
 	hd__call_end(caller);
 	return answer;
 }

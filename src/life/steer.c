@@ -87,7 +87,7 @@ static void apply_nudge(void *worker, struct hd_note *note)
 	uint64_t control = ld_acq(&p->control); /* pairs with change's release */
 
 	for (;;) {
-		if (unlikely(ld_rlx(&p->roams) || ld_rlx(&p->home) != w)) {
+		if (unlikely(!hd__is_pinned_to(p, w))) {
 			if (!obey_roaming(w, p, control)) {
 				hd__post(ld_rlx(&p->home), note); /* after it */
 				return;
@@ -121,8 +121,7 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 		changed = (control & ~clear) | set;
 		if (changed == control)
 			return -EALREADY;
-		/* if it is another tenant's by now, the CAS fails */
-		local = ld_rlx(&p->home) == caller.w && !ld_rlx(&p->roams);
+		local = hd__is_pinned_to(p, caller.w); /* if it is another tenant's by now, the CAS fails */
 		if (!local)
 			changed |= HD__NUDGED;
 	} while (!cas_acq_rel(&p->control, &control, changed));
@@ -159,8 +158,7 @@ int hd_suspend(hd_pid pid, hd_time until)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int err = change(caller, pid, 0, HD__SUSPEND, &p);
-	if ((err == 0 || err == -EALREADY) && (caller.w == NULL || ld_rlx(&p->home) != caller.w || ld_rlx(&p->roams)) &&
-	    pid != hd_self()) {
+	if ((err == 0 || err == -EALREADY) && !hd__is_pinned_to(p, caller.w) && pid != hd_self()) {
 		if (caller.w != NULL)
 			caller.w = hd__safe_point(caller.w); /* the request may be in our own inbox */
 		err = wait_until_obeyed(caller, p, pid, until);

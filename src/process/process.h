@@ -118,6 +118,12 @@ struct hd_process {
 _Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache lines");
 #endif
 
+/* Whether it stays on w for good. Its home is what it will be when it has ceased to roam, so that is asked first. */
+static inline bool hd__is_pinned_to(const struct hd_process *p, const struct hd_worker *w)
+{
+	return ld_acq(&p->roams) == HD__PINNED && ld_rlx(&p->home) == w; /* pairs with the release of its start */
+}
+
 /* A process that should end is not stopped any more. */
 static inline bool hd__should_stop(uint64_t control)
 {

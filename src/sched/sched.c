@@ -88,7 +88,7 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 	st_rel(&p->stack, stack); /* as in hd__move_at */
 	p->chores &= (uint8_t)~HD__START;
 	if (p->roams == HD__UNSTARTED)
-		st_rlx(&p->roams, HD__PINNED);
+		st_rel(&p->roams, HD__PINNED); /* pairs with hd__is_pinned_to */
 	hd__arch_make(&p->context, hd__stack_top(stack, p->stack_class), w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;

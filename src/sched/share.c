@@ -145,11 +145,9 @@ void hd__share_remove_locked(struct hd_worker *w, struct hd_process *p)
 
 /* What w shares, and does not run itself at once, must be known to others: to who runs less at once, to who is idle when it has
  * waited for a while. */
-static void announce(struct hd_worker *w, int level, bool first)
+static void announce(struct hd__sched *sched, const struct hd_worker *except, int level, bool first)
 {
-	struct hd__sched *sched = w->sched;
-
-	tell_those_below(sched, level, w);
+	tell_those_below(sched, level, except);
 	if (first && hd__anybody_idle(sched)) {
 		if (sched->watched)
 			hd__watcher_notice(&sched->watcher);
@@ -164,7 +162,7 @@ void hd__share_announce(struct hd_worker *w)
 
 	w->unannounced = false;
 	if (level > 0)
-		announce(w, level, true);
+		announce(w->sched, w, level, true);
 }
 
 void hd__share_put(struct hd_worker *w, struct hd_process *p)
@@ -178,7 +176,7 @@ void hd__share_put(struct hd_worker *w, struct hd_process *p)
 		w->resched |= HD__BETTER_READY;
 		w->unannounced = true; /* unless it turns out that we do not run it at once: see hd__share_announce */
 	} else {
-		announce(w, level, first);
+		announce(w->sched, w, level, first);
 	}
 }
 
@@ -189,7 +187,7 @@ void hd__share_put_leaving(struct hd_worker *w, struct hd_process *me, bool tail
 	int level = me->priority;
 	bool first = publish_locked(w);
 	w->release = &w->share.lock;
-	announce(w, level, first); /* who wants it waits for the lock */
+	announce(w->sched, w, level, first); /* who wants it waits for the lock */
 }
 
 /* An idle worker, which is not idle any more to others; NULL when there is none. Whoever claims it must raise its attention. */
@@ -243,8 +241,8 @@ struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p)
 	/* If x counts an arrival of its own at this moment, two may have the same number, or a few change places: so be it. */
 	p->arrival = add_rlx(&x->arrivals, 1);
 	link_locked(x, p, true);
-	hd__share_unlock(x);
-	tell_those_below(sched, level, NULL);
+	bool first = hd__share_unlock(x);
+	announce(sched, NULL, level, first);
 	if (wake || ld_seq(byte_of(sched->board.running, x->index)) == HD__NOBODY)
 		hd__raise(x, HD__STEAL);
 	return x;

@@ -153,17 +153,15 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
-	if (unlikely(until != HD_FOREVER) && hd__is_past(w, until)) {
-		if (q != NULL)
-			hd__waitq_unlock(q);
-		return -ETIMEDOUT;
-	}
-	if (unlikely(ld_rlx(&me->control) & HD__DOOMED) && !me->ending) {
+	bool past = unlikely(until != HD_FOREVER) && hd__is_past(w, until);
+	if (unlikely(past || (ld_rlx(&me->control) & HD__DOOMED && !me->ending))) {
 		if (q != NULL)
 			hd__waitq_unlock(q);
 		if (next != NULL)
 			hd__enqueue(w, next);
-		w->sched->hooks.doomed(w, me);
+		if (!past)
+			w->sched->hooks.doomed(w, me);
+		return -ETIMEDOUT;
 	}
 	if (until != HD_FOREVER) {
 		st_rlx(&me->timer, hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me)));
