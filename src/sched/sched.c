@@ -127,10 +127,14 @@ static void give_to_nobody(struct hd_worker *w)
 	hd__set_level(w, 0);
 }
 
-void hd__leave(struct hd_worker *w, struct hd_process *me)
+/* The runner has left the state RUNNING and put itself where it belongs: gives the worker to `next`, which is in no queue, or
+ * (NULL) to whoever is first. Returns when the caller runs again. */
+static void leave(struct hd_worker *w, struct hd_process *me, struct hd_process *next)
 {
-	struct hd_process *next = hd__choose(w);
-
+	if (next == NULL)
+		next = hd__choose(w);
+	else if ((w->chores | next->chores) != 0)
+		next = hd__do_chores(w, next);
 	w->handoffs = 0;
 	if (next == NULL)
 		hd__leave_idle(w, me);
@@ -331,9 +335,9 @@ static void requeue(struct hd_worker *w, struct hd_process *me, bool tail)
 static void give_way(struct hd_worker *w, struct hd_process *me, bool tail, int floor, struct hd_process *next)
 {
 	hd__move(w, me, HD_READY);
-	if (likely(next == NULL && !me->roams)) {
+	if (likely(!me->roams)) {
 		requeue(w, me, tail);
-		hd__leave(w, me);
+		leave(w, me, next);
 		return;
 	}
 	/* One that roams must not be seen in the share before it is off its stack: so the next is chosen first, and if somebody
@@ -347,10 +351,7 @@ static void give_way(struct hd_worker *w, struct hd_process *me, bool tail, int 
 	if (next != NULL && (w->chores | next->chores) != 0)
 		next = hd__do_chores(w, next);
 	w->handoffs = 0;
-	if (me->roams)
-		hd__share_put_leaving(w, me, tail);
-	else
-		requeue(w, me, tail);
+	hd__share_put_leaving(w, me, tail);
 	if (next != NULL)
 		hd__switch(w, me, next, ld_rlx(&w->sched->now));
 	else
@@ -368,14 +369,14 @@ void hd__attend(struct hd_worker *w)
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
 	w->resched = 0;
-	if (me->state != HD_RUNNING) { /* the news was that it should stop */
-		hd__leave(w, me);
+	int best = hd__best_level(w);
+	bool tail = resched & HD__GO_TO_TAIL, stops = me->state != HD_RUNNING; /* that was the news */
+	if (unlikely(resched & HD__STEAL_DUE))
+		next = hd__share_steal(w, best > me->priority || stops ? best : me->priority);
+	if (stops) {
+		leave(w, me, next);
 		return;
 	}
-	int best = hd__best_level(w);
-	bool tail = resched & HD__GO_TO_TAIL;
-	if (unlikely(resched & HD__STEAL_DUE))
-		next = hd__share_steal(w, best > me->priority ? best : me->priority);
 	if (resched & HD__QUANTUM_OVER && (best >= me->priority || next != NULL)) {
 		bump(&w->stats.expired_quanta, 1);
 		w->quantum_end = 0; /* nothing of it is left to keep */

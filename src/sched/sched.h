@@ -36,11 +36,8 @@ struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor);
 /* Takes in what has come (notes, alarms) without giving way. On a process or idle. */
 void hd__take_news(struct hd_worker *w);
 
-/* The runner has left the state RUNNING and put itself where it belongs: gives the worker to the next, or idles. Returns when
- * the caller runs again. */
-void hd__leave(struct hd_worker *w, struct hd_process *me);
-
-/* The same when nobody can run at once: the worker idles, on its own stack. */
+/* The runner has left the state RUNNING and put itself where it belongs, and nobody can run at once: the worker idles, on its own
+ * stack. Returns when the caller runs again. */
 void hd__leave_idle(struct hd_worker *w, struct hd_process *me);
 
 /* The runner has ended, its stack and block are given back, its fiber is in w->leaving: goes on with the next. Does not return;
