@@ -440,11 +440,6 @@ bool hd__all_idle(struct hd__sched *sched)
 	return n == sched->nworkers;
 }
 
-bool hd__anybody_runs(struct hd__sched *sched)
-{
-	return sched->nworkers > 1 && lowest_below(sched, HD__NOBODY, NULL) != NULL;
-}
-
 bool hd__anybody_shares(struct hd__sched *sched)
 {
 	uint64_t any = 0;

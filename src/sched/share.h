@@ -114,7 +114,6 @@ bool hd__shares(struct hd_worker *w);
 void hd__set_idle(struct hd_worker *w, bool idle);
 bool hd__all_idle(struct hd__sched *sched);
 bool hd__anybody_idle(struct hd__sched *sched);
-bool hd__anybody_runs(struct hd__sched *sched);
 bool hd__anybody_shares(struct hd__sched *sched);
 
 /* Wakes an idle worker to look at what others share. False when there is none. */

@@ -14,6 +14,8 @@
 #define WARM_STACKS 64	     /* kept with their memory, however long all are idle */
 #define IDLE_LONG HD_MS(100) /* after this, memory is given back */
 #define SEARCH_LONG HD_US(20)
+#define SEARCH_LUCK 4	 /* searches in vain until they become rare */
+#define SEARCH_RARELY 16 /* then one in so many idle times */
 
 static _Thread_local struct hd_worker *self;
 
@@ -99,7 +101,9 @@ static bool timer_is_live(void *context, uint64_t order)
 
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index)
 {
-	*w = (struct hd_worker){ .sched = sched, .trace = sched->doors.trace, .index = index, .arrivals = 1 };
+	*w = (struct hd_worker){
+		.sched = sched, .trace = sched->doors.trace, .index = index, .arrivals = 1, .luck = SEARCH_LUCK
+	};
 	hd__set_level(w, 0);
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
@@ -148,21 +152,41 @@ static bool has_news(struct hd_worker *w)
 	return ld_seq(&w->attention) != 0 || hd__shares(w);
 }
 
-/* Looks about for a moment before w goes to sleep, if others are at work: what they send is here far sooner than the kernel could
- * wake us. One worker at a time does. */
+/* Waits for news, or for something to take from others, for some 32 pauses. */
+static bool look_about(struct hd_worker *w)
+{
+	for (int i = 0; i < 32; i++) {
+		if (has_news(w))
+			return true;
+		hd__arch_pause();
+	}
+	return hd__share_elsewhere(w, 0);
+}
+
+/* Looks about for a moment before w goes to sleep: what others send is here far sooner than the kernel could wake us. One worker
+ * at a time does (whoever has just found something is about to make room), and who has found nothing for a while hardly tries. */
 static void search(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 
-	if (!sched->watched || !hd__anybody_runs(sched) || ld_rlx(&sched->board.searching) ||
-	    xchg_acq(&sched->board.searching, true))
+	if (sched->nworkers == 1 || !sched->watched)
+		return;
+	if (w->luck == 0 && ++w->gloom % SEARCH_RARELY != 0)
+		return;
+	if (ld_rlx(&sched->board.searching) && look_about(w))
+		return;
+	if (xchg_acq(&sched->board.searching, true))
 		return;
 	hd_time until = hd__clock(sched) + SEARCH_LONG;
+	bool found;
 	do
-		for (int i = 0; i < 32 && !has_news(w); i++)
-			hd__arch_pause();
-	while (!has_news(w) && !hd__share_elsewhere(w, 0) && hd__clock(sched) < until);
+		found = look_about(w);
+	while (!found && hd__clock(sched) < until);
 	st_rel(&sched->board.searching, false);
+	if (found)
+		w->luck = SEARCH_LUCK;
+	else if (w->luck > 0)
+		w->luck--;
 }
 
 /* Nothing is ready here. Returns false when the runtime is over. */

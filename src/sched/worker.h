@@ -110,6 +110,7 @@ struct hd_worker {
 	uint64_t counted;		 /* pinned or taken from a share, and not daemons; see hd__nobody_counts (*) */
 	uint64_t taken;			 /* counted processes ever taken from shares (*) */
 	uint64_t left;			 /* once told that the runtime ends: processes at home here */
+	unsigned luck, gloom;		 /* in searching: see search in worker.c */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
 	struct hd__stack_cache stacks[HD__STACK_MAX_CLASS + 1];
