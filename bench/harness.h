@@ -1,9 +1,9 @@
 /* harness.h - what every bench program in C and C++ shares: the repetitions, the median, the line that is printed.
  *
- * A program is run as `program CASE [args]` and prints a line `NAME VALUE` per measurement; lines that begin with `#` are
- * remarks about it. It exits with 0, with BENCH_SKIP after saying on stderr why the case makes no sense for it, or with
- * another code after saying what went wrong. BENCH_WORKERS says how many workers (kernel threads that run processes) it
- * may have, BENCH_QUICK=1 asks for short repetitions and few of them. */
+ * A program is run as `program CASE [args]` and prints a line `NAME VALUE` per measurement; lines `# NAME VALUE` count what
+ * its runtime did meanwhile. It exits with 0, with BENCH_SKIP after saying on stderr why the case makes no sense for it, or
+ * with another code after saying what went wrong. BENCH_WORKERS says how many workers (kernel threads that run processes) it
+ * has, one unless it is set; BENCH_QUICK=1 asks for short repetitions and few of them. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
@@ -20,7 +20,18 @@
 extern "C" {
 #endif
 
-enum { BENCH_SKIP = 77, BENCH_MAX_REPETITIONS = 15 };
+enum { BENCH_SKIP = 77, BENCH_MAX_REPETITIONS = 15, BENCH_CRUNCH_STEPS = 150000 };
+
+/* The mixed load, the same for every peer: for a second, each of some mixers makes a process that computes, a pair that
+ * passes a token to and fro, and a burst of empty ones, sleeps for 200 us times its number, joins them all and begins again.
+ * That is more than one CPU can do and less than two can: of two workers, one falls asleep and is woken all the time. */
+enum {
+	BENCH_MIXERS = 4,
+	BENCH_MIX_BURST = 100,
+	BENCH_MIX_ROUND_TRIPS = 100,
+	BENCH_MIX_SLEEP_US = 200,
+	BENCH_MIX_NS = 1000000000
+};
 
 struct bench_case {
 	const char *name;
@@ -142,21 +153,45 @@ static inline void bench_fixed(const char *name, bench_body body, long n, double
 	bench_print(name, bench_median(values, repetitions));
 }
 
-/* Prints nanoseconds per operation, with as many operations, a multiple of `unit`, as make a repetition of some 100 ms. */
+/* As many operations, a multiple of `unit`, as take some `target` nanoseconds. A first run, on new stacks, would mislead. */
+static inline long bench_size(bench_body body, long unit, double target)
+{
+	long n = unit;
+	double took;
+
+	body(unit);
+	while ((took = body(n)) < target / 4)
+		n *= 2;
+	return (long)((double)n * target / took / (double)unit + 1) * unit;
+}
+
+/* Prints nanoseconds per operation, from repetitions of some 100 ms. */
 static inline void bench_rate(const char *name, bench_body body, long unit)
 {
-	double target = bench_quick() ? 20e6 : 100e6;
-	long n = unit;
+	bench_fixed(name, body, bench_size(body, unit, bench_quick() ? 20e6 : 100e6), 1);
+}
 
-	for (;;) {
-		double took = body(n);
-		if (took >= target / 4) {
-			n = (long)((double)n * target / took / (double)unit + 1) * unit;
-			break;
-		}
-		n *= 2;
+/* The same straight after `load`, which is run before each repetition. These are short: after the load there is most to see
+ * at first, and should it leave operations a thousand times as slow, they still come to an end. */
+static inline void bench_rate_after(const char *name, void (*load)(void), bench_body body, long unit)
+{
+	enum { REPETITIONS = 3 };
+	double values[REPETITIONS];
+	long n = bench_size(body, unit, 20e6);
+
+	for (int i = 0; i < REPETITIONS; i++) {
+		load();
+		values[i] = body(n) / (double)n;
 	}
-	bench_fixed(name, body, n, 1);
+	bench_print(name, bench_median(values, REPETITIONS));
+}
+
+/* Some 200 us of arithmetic, the same work for every peer, in steps that each need the one before. */
+static inline uint64_t bench_crunch(uint64_t x)
+{
+	for (int i = 0; i < BENCH_CRUNCH_STEPS; i++)
+		x = x * 6364136223846793005u + 1442695040888963407u;
+	return x;
 }
 
 /* The sleeps of the sleepers: 1 to 1000 ms, the same sequence for every peer. */

@@ -9,11 +9,17 @@ void yield2(void);
 void yield1000(void);
 void pingpong(void);
 void ring1000(void);
+void pingpong_mixed(void);
+void ring1000_mixed(void);
 
 /* spawn.c */
 void spawn_join(void);
 void spawn_1m(void);
 void skynet(void);
+
+/* load.c */
+void fanout(void);
+void mixed_load(void); /* no case: what some of them run first */
 
 /* many.c */
 void blocked_1m(void);
@@ -23,5 +29,9 @@ void sleepers_1m(void);
 void count_yield(long n);
 void count_semaphore_hop(long n);
 void count_spawn_join(long n);
+
+/* counters.c */
+void run_uncounted(void (*run)(void));
+void print_counters(void);
 
 #endif

@@ -101,3 +101,18 @@ void ring1000(void)
 {
 	bench_rate("ring1000", hops, CROWD);
 }
+
+static void load(void)
+{
+	run_uncounted(mixed_load);
+}
+
+void pingpong_mixed(void)
+{
+	bench_rate_after("pingpong_mixed", load, round_trips, 1000);
+}
+
+void ring1000_mixed(void)
+{
+	bench_rate_after("ring1000_mixed", load, hops, CROWD);
+}

@@ -1,4 +1,5 @@
-// boost_fiber.cc - the bench cases on Boost.Fiber: the round-robin scheduler on one kernel thread, 16 KiB pooled stacks.
+// boost_fiber.cc - the bench cases on Boost.Fiber: the round-robin scheduler on one kernel thread, the work-stealing one on
+// several, which search all the time and never sleep (its default); 16 KiB pooled stacks.
 //
 // Ping-pong and ring use its unbuffered channel, skynet joins and leaves the sum in memory that the parent reads.
 #include <boost/fiber/all.hpp>
@@ -6,6 +7,8 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,12 +20,33 @@ typedef fibers::unbuffered_channel<int> channel;
 static const int crowd_size = 1000, fanout = 10;
 static const long many = 1000000;
 
-// The pool asks for stacks in growing blocks, here of at most 1024, so that it does not double gigabytes.
-static fibers::pooled_fixedsize_stack stacks(16 * 1024, 32, 1024);
+static const unsigned workers = bench_workers();
+
+// The pool asks for stacks in growing blocks, here of at most 1024, so that it does not double gigabytes. It is not made for
+// several threads: they take a lock.
+static fibers::pooled_fixedsize_stack pool(16 * 1024, 32, 1024);
+static std::mutex pool_mutex;
+
+struct stacks {
+	static std::unique_lock<std::mutex> lock()
+	{
+		return workers > 1 ? std::unique_lock<std::mutex>(pool_mutex) : std::unique_lock<std::mutex>();
+	}
+	boost::context::stack_context allocate()
+	{
+		auto locked = lock();
+		return pool.allocate();
+	}
+	void deallocate(boost::context::stack_context &stack)
+	{
+		auto locked = lock();
+		pool.deallocate(stack);
+	}
+};
 
 template <typename Entry> static fibers::fiber spawn(Entry entry)
 {
-	return fibers::fiber(std::allocator_arg, stacks, entry);
+	return fibers::fiber(std::allocator_arg, stacks(), entry);
 }
 
 template <typename Entry> static double time_all(int count, Entry entry)
@@ -174,6 +198,63 @@ static void skynet()
 	bench_fixed("skynet", tree, many, many / 1e6);
 }
 
+static volatile uint64_t answers[crowd_size]; // or nothing would be computed, as nobody reads them
+
+static double crunch_all(long)
+{
+	return time_all(crowd_size, [](int i) { answers[i] = bench_crunch(i); });
+}
+
+static void fanout_case()
+{
+	bench_fixed("fanout", crunch_all, crowd_size, crowd_size / 1e6);
+}
+
+static void mix(int number)
+{
+	std::vector<fibers::fiber> all;
+	channel there, back;
+	all.push_back(spawn([=] { answers[number] = bench_crunch(number); }));
+	all.push_back(spawn([&] {
+		int token = 0;
+		for (int i = 0; i < BENCH_MIX_ROUND_TRIPS; i++) {
+			there.push(token);
+			back.pop(token);
+		}
+	}));
+	all.push_back(spawn([&] {
+		int token = 0;
+		for (int i = 0; i < BENCH_MIX_ROUND_TRIPS; i++) {
+			there.pop(token);
+			back.push(token);
+		}
+	}));
+	for (int i = 0; i < BENCH_MIX_BURST; i++)
+		all.push_back(spawn([] {}));
+	boost::this_fiber::sleep_for(std::chrono::microseconds(BENCH_MIX_SLEEP_US * number));
+	for (auto &f : all)
+		f.join();
+}
+
+static void mixed_load()
+{
+	double ends = bench_now() + BENCH_MIX_NS;
+	time_all(BENCH_MIXERS, [=](int i) {
+		while (bench_now() < ends)
+			mix(i + 1);
+	});
+}
+
+static void pingpong_mixed()
+{
+	bench_rate_after("pingpong_mixed", mixed_load, round_trips, 1000);
+}
+
+static void ring1000_mixed()
+{
+	bench_rate_after("ring1000_mixed", mixed_load, hops, crowd_size);
+}
+
 static void blocked_1m()
 {
 	fibers::mutex mutex;
@@ -219,16 +300,49 @@ static void sleepers_1m()
 }
 
 static const struct bench_case cases[] = {
-	{ "yield2", yield2 },		{ "yield1000", yield1000 }, { "spawn_join", spawn_join }, { "spawn_1m", spawn_1m },
-	{ "pingpong", pingpong },	{ "ring1000", ring1000 },   { "skynet", skynet },	  { "blocked_1m", blocked_1m },
-	{ "sleepers_1m", sleepers_1m }, { nullptr, nullptr },
+	{ "yield2", yield2 },	      { "yield1000", yield1000 },
+	{ "spawn_join", spawn_join }, { "spawn_1m", spawn_1m },
+	{ "pingpong", pingpong },     { "pingpong_mixed", pingpong_mixed },
+	{ "ring1000", ring1000 },     { "ring1000_mixed", ring1000_mixed },
+	{ "skynet", skynet },	      { "fanout", fanout_case },
+	{ "blocked_1m", blocked_1m }, { "sleepers_1m", sleepers_1m },
+	{ nullptr, nullptr },
+};
+
+// Each lends itself to the fibers until everything is over. The main thread's fiber waits like any other.
+struct other_threads {
+	fibers::mutex mutex;
+	fibers::condition_variable changed;
+	bool over = false;
+	std::vector<std::thread> threads;
+
+	other_threads()
+	{
+		for (unsigned i = 1; i < workers; i++)
+			threads.emplace_back([this] {
+				fibers::use_scheduling_algorithm<fibers::algo::work_stealing>(workers);
+				std::unique_lock<fibers::mutex> lock(mutex);
+				changed.wait(lock, [this] { return over; });
+			});
+		if (workers > 1) // comes back when all of them have got here
+			fibers::use_scheduling_algorithm<fibers::algo::work_stealing>(workers);
+	}
+	~other_threads()
+	{
+		{
+			std::unique_lock<fibers::mutex> lock(mutex);
+			over = true;
+		}
+		changed.notify_all();
+		for (auto &t : threads)
+			t.join();
+	}
 };
 
 int main(int argc, char **argv)
 {
-	if (bench_workers() > 1)
-		bench_skip("only the one-thread scheduler of Boost.Fiber is measured");
 	try {
+		other_threads others;
 		return bench_main(argc, argv, cases);
 	} catch (const std::exception &e) {
 		fprintf(stderr, "%s\n", e.what());

@@ -1,6 +1,6 @@
 /* pthreads.c - the bench cases that make sense with kernel threads: 64 KiB stacks, POSIX semaphores.
  *
- * With BENCH_WORKERS=1 they all share one CPU, or a yield would often switch to nobody. */
+ * They share as many CPUs as there are to be workers: with more than one, a yield would often switch to nobody. */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -124,38 +124,61 @@ static void spawn_join(void)
 	bench_rate("spawn_join", one_by_one, 100);
 }
 
+static void *crunch(void *arg)
+{
+	return (void *)(uintptr_t)bench_crunch((uintptr_t)arg);
+}
+
+static double crunch_all(long n)
+{
+	(void)n;
+	return time_all(CROWD, crunch);
+}
+
+static void fanout(void)
+{
+	bench_fixed("fanout", crunch_all, CROWD, CROWD / 1e6);
+}
+
 static void million(void)
 {
 	bench_skip("a million kernel threads is more than Linux allows by default");
 }
 
 static const struct bench_case cases[] = {
-	{ "yield2", yield2 },	 { "yield1000", yield1000 }, { "spawn_join", spawn_join },
-	{ "spawn_1m", million }, { "pingpong", pingpong },   { "ring1000", ring1000 },
-	{ "skynet", million },	 { "blocked_1m", million },  { "sleepers_1m", million },
+	{ "yield2", yield2 },
+	{ "yield1000", yield1000 },
+	{ "spawn_join", spawn_join },
+	{ "spawn_1m", million },
+	{ "pingpong", pingpong },
+	{ "ring1000", ring1000 },
+	{ "skynet", million },
+	{ "fanout", fanout },
+	{ "blocked_1m", million },
+	{ "sleepers_1m", million },
 	{ NULL, NULL },
 };
 
-/* Keeps this thread, and those that it makes, on the first CPU that it may use. */
-static void stay_on_one_cpu(void)
+/* Keeps this thread, and those that it makes, on the first CPUs that it may use. */
+static void stay_on_cpus(unsigned count)
 {
-	cpu_set_t set;
-	int cpu = 0;
+	cpu_set_t all, few;
 
-	if (sched_getaffinity(0, sizeof set, &set) != 0)
+	if (sched_getaffinity(0, sizeof all, &all) != 0)
 		bench_die("sched_getaffinity", errno);
-	while (!CPU_ISSET(cpu, &set))
-		cpu++;
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof set, &set) != 0)
+	CPU_ZERO(&few);
+	for (int cpu = 0; cpu < CPU_SETSIZE && count > 0; cpu++)
+		if (CPU_ISSET(cpu, &all)) {
+			CPU_SET(cpu, &few);
+			count--;
+		}
+	if (sched_setaffinity(0, sizeof few, &few) != 0)
 		bench_die("sched_setaffinity", errno);
 }
 
 int main(int argc, char **argv)
 {
-	if (bench_workers() == 1)
-		stay_on_one_cpu();
+	stay_on_cpus(bench_workers());
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK);
 	return bench_main(argc, argv, cases);

@@ -193,6 +193,22 @@ static void skynet(void)
 	bench_fixed("skynet", tree, MANY, MANY / 1e6);
 }
 
+static void *crunch(void *arg)
+{
+	return (void *)(uintptr_t)bench_crunch((uintptr_t)arg);
+}
+
+static double crunch_all(long n)
+{
+	(void)n;
+	return time_all(CROWD, crunch);
+}
+
+static void fanout(void)
+{
+	bench_fixed("fanout", crunch_all, CROWD, CROWD / 1e6);
+}
+
 static st_cond_t gate;
 static long arrived;
 
@@ -247,9 +263,16 @@ static void sleepers_1m(void)
 }
 
 static const struct bench_case cases[] = {
-	{ "yield2", yield2 },	  { "yield1000", yield1000 },	{ "spawn_join", spawn_join },
-	{ "spawn_1m", spawn_1m }, { "pingpong", pingpong },	{ "ring1000", ring1000 },
-	{ "skynet", skynet },	  { "blocked_1m", blocked_1m }, { "sleepers_1m", sleepers_1m },
+	{ "yield2", yield2 },
+	{ "yield1000", yield1000 },
+	{ "spawn_join", spawn_join },
+	{ "spawn_1m", spawn_1m },
+	{ "pingpong", pingpong },
+	{ "ring1000", ring1000 },
+	{ "skynet", skynet },
+	{ "fanout", fanout },
+	{ "blocked_1m", blocked_1m },
+	{ "sleepers_1m", sleepers_1m },
 	{ NULL, NULL },
 };
 

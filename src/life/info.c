@@ -69,9 +69,9 @@ int hd_process_info(hd_pid pid, struct hd_process_info *info)
 	if (caller.sched == NULL)
 		return -EPERM;
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
-	if (p != NULL && (ld_acq(&p->control) ^ (uint64_t)pid) >> HD__SLOT_BITS == 0) {
+	if (p != NULL && hd__alive_or_zombie(p, pid)) {
 		hd__describe(caller.sched, caller.w, p, info);
-		if (info->pid == pid && (ld_acq(&p->control) ^ (uint64_t)pid) >> HD__SLOT_BITS == 0)
+		if (info->pid == pid && hd__alive_or_zombie(p, pid))
 			err = 0;
 	}
 	hd__call_end(caller);

@@ -14,7 +14,7 @@ static inline bool lock_if_alive_or_zombie(struct hd_process *p, hd_pid pid)
 	if (p == NULL)
 		return false;
 	hd__waitq_lock(&p->news);
-	if ((ld_acq(&p->control) ^ (uint64_t)pid) >> HD__SLOT_BITS == 0)
+	if (hd__alive_or_zombie(p, pid))
 		return true;
 	hd__waitq_unlock(&p->news);
 	return false;
@@ -36,7 +36,7 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 		caller->w = hd__safe_point(caller->w);
 	p = hd__table_find(&caller->sched->table, pid);
 	bool alive = p != NULL && hd__alive(ld_acq(&p->control), pid);
-	bool past = alive && hd__is_past(caller->w, until); /* who is dead can be joined at any time */
+	bool past = until <= 0 || (alive && hd__is_past(caller->w, until)); /* who is dead can be joined at any time */
 
 	if (caller->w != NULL && alive && p == caller->w->current)
 		return -EDEADLK;

@@ -43,8 +43,8 @@ static int check(const struct hd_spawn *how, hd_entry entry)
 	return 0;
 }
 
-/* From a plain thread: to whatever worker has room. */
-static void send(struct hd__sched *sched, struct hd_process *p, bool suspended)
+/* From a plain thread: to whatever worker has room. Requests by id find it, with this control word, once it has a home. */
+static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control, bool suspended)
 {
 	struct hd_worker *home;
 
@@ -54,10 +54,11 @@ static void send(struct hd__sched *sched, struct hd_process *p, bool suspended)
 			add_acq_rel(&sched->movables, 1); /* until it has arrived */
 		home = hd__some_worker(sched);
 		st_rlx(&p->home, home);
+		st_rel(&p->control, control);
 		p->wake.apply = apply_spawn;
 		hd__post(home, &p->wake);
 	} else {
-		home = hd__share_send(sched, p);
+		home = hd__share_send(sched, p, control);
 	}
 	if (ld_seq(&sched->stopping)) /* pairs with hd__stop: the worker may have looked for the last time before p came */
 		hd__raise(home, HD__LOOK);
@@ -85,7 +86,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
-	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]);
+	st_rlx(&p->home, caller.w);
 	st_rlx(&p->roams, roams);
 	st_rlx(&p->shared, false);
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
@@ -107,28 +108,27 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	st_rel(&p->name[0], 0);
 	for (int i = 0; unlikely(how->name != NULL) && (i == 0 || how->name[i - 1] != 0); i++)
 		st_rel(&p->name[i], how->name[i]); /* its length was checked */
-	uint64_t generation = HD__GENERATION(ld_rlx(&p->control));
-	/* published: from here on requests by id find it */
-	st_rel(&p->control, HD__CONTROL(generation, policy, priority, how->suspended ? HD__SUSPEND : 0));
 	hd_pid pid = hd__pid(&sched->table, p);
+	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 
 	if (unlikely(roams == HD__MOVABLE && !how->daemon))
 		add_acq_rel(&sched->movables, 1);
 	if (likely(caller.w != NULL)) {
+		st_rel(&p->control, control); /* published: from here on requests by id find it */
 		bump(&caller.w->stats.spawned, 1);
 		arrive_at_home(caller.w, p);
 	} else {
-		send(sched, p, how->suspended);
+		send(sched, p, control, how->suspended);
 	}
 	return pid;
 }
 
-/* With one worker nobody need roam. */
-static inline enum hd__roaming roams(const struct hd__sched *sched, const struct hd_spawn *how)
+/* With one worker nobody need roam, but who comes from a plain thread begins in a share. */
+static inline enum hd__roaming roams(struct hd__caller caller, const struct hd_spawn *how)
 {
-	if (likely(sched->nworkers == 1))
+	if (likely(caller.sched->nworkers == 1 && caller.w != NULL))
 		return HD__PINNED;
-	return how->movable || sched->config.movable ? HD__MOVABLE : HD__UNSTARTED;
+	return how->movable || caller.sched->config.movable ? HD__MOVABLE : HD__UNSTARTED;
 }
 
 hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
@@ -143,7 +143,7 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -EPERM;
-	hd_pid pid = spawn(caller, how, roams(caller.sched, how), entry, arg);
+	hd_pid pid = spawn(caller, how, roams(caller, how), entry, arg);
 	hd__call_end(caller);
 	return pid;
 }
@@ -160,7 +160,7 @@ hd_pid hd_spawn(hd_entry entry, void *arg)
 	if (entry == NULL)
 		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, roams(caller.sched, &defaults), entry, arg) : -EPERM;
+	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, roams(caller, &defaults), entry, arg) : -EPERM;
 	hd__call_end(caller);
 	return pid;
 }

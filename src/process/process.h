@@ -135,4 +135,11 @@ static inline bool hd__alive(uint64_t control, hd_pid pid)
 	return (control ^ (uint64_t)pid) >> HD__SLOT_BITS == 0 && !(control & HD__DEAD);
 }
 
+/* A free block has the generation of its next tenant already, and is dead; but it has no state. */
+static inline bool hd__alive_or_zombie(const struct hd_process *p, hd_pid pid)
+{
+	uint64_t control = ld_acq(&p->control);
+	return (control ^ (uint64_t)pid) >> HD__SLOT_BITS == 0 && (!(control & HD__DEAD) || ld_acq(&p->state) != 0);
+}
+
 #endif

@@ -89,7 +89,7 @@ void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_proce
 	uint64_t generation = HD__GENERATION(control);
 
 	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
-	st_rlx(&p->state, 0);
+	st_rel(&p->state, 0);
 	bool retired = generation == HD__GENERATION_MAX; /* its last id stays dead */
 	/* From here on its id is nobody's. A request that was decided before has found it dead already. */
 	if (!retired)

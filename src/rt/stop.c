@@ -151,6 +151,13 @@ int hd_hold_open(int delta)
 	return now;
 }
 
+/* When all workers have left: a note may be in anybody's inbox. */
+static void take_all_news(struct hd__sched *sched)
+{
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		hd__take_news(&sched->workers[i]);
+}
+
 /* Ends p where it stands: the runtime is over. */
 static void abandon(struct hd_worker *w, struct hd_process *p)
 {
@@ -158,12 +165,16 @@ static void abandon(struct hd_worker *w, struct hd_process *p)
 	 * the inbox, and is waited for. */
 	if (p->state == HD_WAITING)
 		hd__wait_terminate(w, p);
-	while (p->state == HD_WAITING)
-		wait_for_news(w);
+	while (p->state == HD_WAITING) {
+		hd__os_thread_yield();
+		take_all_news(w->sched);
+	}
 	hd__os_free(p->locals);
 	p->locals = NULL;
-	while (!hd__end_from_outside(w, p, HD_END_KILLED, 0))
-		wait_for_news(w);
+	while (!hd__end_from_outside(w, p, HD_END_KILLED, 0)) {
+		hd__os_thread_yield();
+		take_all_news(w->sched);
+	}
 }
 
 void hd__stop_finish(struct hd__sched *sched)
@@ -175,8 +186,7 @@ void hd__stop_finish(struct hd__sched *sched)
 		sched->workers[i].over = true;
 	for (bool empty = false, left = true; left || !empty;) {
 		empty = hd__gate_is_empty();
-		for (unsigned i = 0; i < sched->nworkers; i++)
-			hd__take_news(&sched->workers[i]); /* if nobody was inside before this, nothing can come any more */
+		take_all_news(sched); /* if nobody was inside before this, nothing can come any more */
 		left = false;
 		for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++) {
 			struct hd_process *p = &table->blocks[slot];

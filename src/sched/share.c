@@ -225,7 +225,7 @@ struct hd_worker *hd__some_worker(struct hd__sched *sched)
 	return x != NULL ? x : &sched->workers[0];
 }
 
-struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p)
+struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p, uint64_t control)
 {
 	int level = p->priority;
 	struct hd_worker *x = claim_idle(sched);
@@ -241,6 +241,7 @@ struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p)
 	/* If x counts an arrival of its own at this moment, two may have the same number, or a few change places: so be it. */
 	p->arrival = add_rlx(&x->arrivals, 1);
 	link_locked(x, p, true);
+	st_rel(&p->control, control); /* from here on requests by id find it, and wait for the lock */
 	bool first = hd__share_unlock(x);
 	announce(sched, NULL, level, first);
 	if (wake || ld_seq(byte_of(sched->board.running, x->index)) == HD__NOBODY)
@@ -296,7 +297,7 @@ static bool may_take(struct hd_worker *v, uint64_t first, int level)
 {
 	if (level > 0)
 		return hd__rank_level(first) > level;
-	return first != 0 && (!v->sched->watched || hd__rank_arrival(first) < ld_rlx(&v->share.ripe));
+	return first != 0 && (!v->sched->watched || hd__rank_arrival(first) <= ld_rlx(&v->share.ripe));
 }
 
 /* Takes the first of v's share, which is w's from here on. */
@@ -344,7 +345,7 @@ static bool steal_ripe_from(struct hd_worker *w, struct hd_worker *v)
 		chain = p->next;
 		hd__share_push_locked(w, p, true);
 	}
-	st_rlx(&w->share.ripe, ld_rlx(&w->arrivals));
+	st_rlx(&w->share.ripe, ld_rlx(&w->arrivals) - 1);
 	hd__share_unlock(w);
 	/* While they were in our hands they could not be seen, and an idle worker may have gone to sleep for that. */
 	if (n > 1 || ld_seq(byte_of(w->sched->board.shared, v->index)) > 0)

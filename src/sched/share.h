@@ -20,7 +20,7 @@ struct hd_worker;
 struct hd__share {
 	unsigned char lock;
 	uint64_t first;	  /* the rank of whoever is first; 0: nobody is there. Written under the lock, read by anybody */
-	uint64_t ripe;	  /* who arrived before this one has waited for long enough; written by the watcher and the owner */
+	uint64_t ripe;	  /* who arrived up to this one has waited for long enough; written by the watcher and the owner */
 	unsigned counted; /* how many are not daemons, and not movable: those are counted elsewhere */
 	unsigned length;
 	struct hd__runq queue;
@@ -71,8 +71,8 @@ void hd__share_put(struct hd_worker *w, struct hd_process *p);
  * held until then (w->release). At the head, or at the tail. */
 void hd__share_put_leaving(struct hd_worker *w, struct hd_process *me, bool tail);
 
-/* From a plain thread: makes a new process ready, in the share of a worker, which it returns. */
-struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p);
+/* From a plain thread: makes a new process ready, in the share of a worker, which it returns, and publishes its control word. */
+struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p, uint64_t control);
 
 /* Takes the first out of w's share if its rank is at least this; NULL when there is none such. On w. */
 struct hd_process *hd__share_take(struct hd_worker *w, uint64_t least);

@@ -91,7 +91,7 @@ static void look_at_shares(struct hd__sched *sched, hd_time now)
 		struct hd_worker *w = &sched->workers[i];
 		uint64_t first = ld_rlx(&w->share.first), shared = ld_rlx(&w->stats.shared);
 		ripen(w, now, passed);
-		ripe |= first != 0 && hd__rank_arrival(first) < ld_rlx(&w->share.ripe);
+		ripe |= first != 0 && hd__rank_arrival(first) <= ld_rlx(&w->share.ripe);
 		news |= shared != w->seen_shared;
 		w->seen_shared = shared;
 	}

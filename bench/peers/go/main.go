@@ -16,6 +16,7 @@ import (
 )
 
 const crowd = 1000
+const tasks = 1000
 const many = 1000000
 
 var quick = os.Getenv("BENCH_QUICK") == "1"
@@ -47,22 +48,37 @@ func fixed(name string, body func(int) time.Duration, n int, scale float64) {
 	report(name, values[len(values)/2])
 }
 
-// rate prints nanoseconds per operation, with as many operations, a multiple of unit, as make a repetition of some 100 ms.
+// size answers how many operations, a multiple of unit, take some `target`. A first run, on new stacks, would mislead.
+func size(body func(int) time.Duration, unit int, target time.Duration) int {
+	n := unit
+	body(n)
+	took := body(n)
+	for took < target/4 {
+		n *= 2
+		took = body(n)
+	}
+	return (int(float64(n)*float64(target)/float64(took)/float64(unit)) + 1) * unit
+}
+
+// rate prints nanoseconds per operation, from repetitions of some 100 ms.
 func rate(name string, body func(int) time.Duration, unit int) {
 	target := 100 * time.Millisecond
 	if quick {
 		target = 20 * time.Millisecond
 	}
-	n := unit
-	for {
-		took := body(n)
-		if took >= target/4 {
-			n = (int(float64(n)*float64(target)/float64(took)/float64(unit)) + 1) * unit
-			break
-		}
-		n *= 2
+	fixed(name, body, size(body, unit, target), 1)
+}
+
+// rateAfter prints the same, straight after the mixed load, which is run before each repetition.
+func rateAfter(name string, body func(int) time.Duration, unit int) {
+	n := size(body, unit, 20*time.Millisecond)
+	values := make([]float64, 3)
+	for i := range values {
+		mixedLoad()
+		values[i] = float64(body(n).Nanoseconds()) / float64(n)
 	}
-	fixed(name, body, n, 1)
+	sort.Float64s(values)
+	report(name, values[len(values)/2])
 }
 
 func yieldAmong(count int) func(int) time.Duration {
@@ -173,6 +189,67 @@ func tree(leaves int) time.Duration {
 	return time.Since(start)
 }
 
+func crunch(x uint64) uint64 {
+	for i := 0; i < 150000; i++ {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+func crunchAll(n int) time.Duration {
+	var done sync.WaitGroup
+	answers := make([]uint64, n)
+	start := time.Now()
+	done.Add(n)
+	for i := 0; i < n; i++ {
+		go func(i int) {
+			answers[i] = crunch(uint64(i))
+			done.Done()
+		}(i)
+	}
+	done.Wait()
+	return time.Since(start)
+}
+
+// mixedLoad is that of harness.h.
+func mixedLoad() {
+	var mixers sync.WaitGroup
+	ends := time.Now().Add(time.Second)
+	for i := 1; i <= 4; i++ {
+		mixers.Add(1)
+		go func(i int) {
+			for time.Now().Before(ends) {
+				mix(i)
+			}
+			mixers.Done()
+		}(i)
+	}
+	mixers.Wait()
+}
+
+func mix(number int) {
+	var all sync.WaitGroup
+	var answer uint64
+	all.Add(2)
+	go func() {
+		answer = crunch(uint64(number))
+		all.Done()
+	}()
+	go func() {
+		roundTrips(100)
+		all.Done()
+	}()
+	for i := 0; i < 100; i++ {
+		all.Add(1)
+		go all.Done()
+	}
+	time.Sleep(time.Duration(number) * 200 * time.Microsecond)
+	all.Wait()
+	atomic.AddUint64(&mixed, answer)
+}
+
+var mixed uint64 // what the mixers computed, or a compiler might leave it out
+
 func resident() float64 {
 	var size, pages int
 	f, err := os.Open("/proc/self/statm")
@@ -246,11 +323,14 @@ var cases = map[string]func(){
 		fixed("spawn_1m", allThenWait, many, 1)
 		report("spawn_1m_peak", float64(usage().Maxrss)/1024)
 	},
-	"pingpong":    func() { rate("pingpong", roundTrips, 1000) },
-	"ring1000":    func() { rate("ring1000", hops, crowd) },
-	"skynet":      func() { fixed("skynet", tree, many, many/1e6) },
-	"blocked_1m":  blocked,
-	"sleepers_1m": sleepers,
+	"pingpong":       func() { rate("pingpong", roundTrips, 1000) },
+	"pingpong_mixed": func() { rateAfter("pingpong_mixed", roundTrips, 1000) },
+	"ring1000":       func() { rate("ring1000", hops, crowd) },
+	"ring1000_mixed": func() { rateAfter("ring1000_mixed", hops, crowd) },
+	"skynet":         func() { fixed("skynet", tree, many, many/1e6) },
+	"fanout":         func() { fixed("fanout", crunchAll, tasks, tasks/1e6) },
+	"blocked_1m":     blocked,
+	"sleepers_1m":    sleepers,
 }
 
 func main() {
