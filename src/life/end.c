@@ -40,7 +40,6 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	p->end_kind = (uint8_t)kind;
 	p->value = result;
 	p->end_err = err;
-	w->left--;
 	bump(&w->stats.ended, 1);
 	hd__move(w, p, HD_ENDED);
 	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
@@ -57,7 +56,7 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		hd__unpark_all(w, others);
 	/* it counts until everybody who waited for it has been told: they may be all that is left */
 	if (unlikely(movable))
-		add_acq_rel(&w->sched->movables, -(int64_t)counts);
+		add_acq_rel(&w->sched->loose, -(int64_t)counts);
 	else
 		bump(&w->counted, -(uint64_t)counts);
 	return true;
@@ -124,10 +123,9 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 
 void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
 {
-	if (hd__end_from_outside(w, p, HD_END_FAILED, -ENOMEM))
-		return;
-	p->arrival = 0;
-	hd__runq_push_head(&w->runq, p); /* a request to it comes first; then it is tried again */
+	hd__pin(p);
+	if (!hd__end_from_outside(w, p, HD_END_FAILED, -ENOMEM))
+		hd__keep(w, p); /* a request to it comes first; then it is tried again */
 }
 
 void hd__doomed(struct hd_worker *w, struct hd_process *me)

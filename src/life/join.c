@@ -8,16 +8,20 @@
 
 #include "life/life.h"
 
-/* Locks p's news if `pid` still names it. */
-static inline bool lock_if_alive_or_zombie(struct hd_process *p, hd_pid pid)
+/* Locks p's news if `pid` still names it, and answers its bond; -ESRCH if it does not. */
+static inline int lock_bond(struct hd_process *p, hd_pid pid)
 {
 	if (p == NULL)
-		return false;
+		return -ESRCH;
 	hd__waitq_lock(&p->news);
-	if (hd__alive_or_zombie(p, pid))
-		return true;
+	/* Whoever collects it drops it without the lock; but then it was not joinable any more before. So if what we have seen is
+	 * its own, and not the next process's, joinable means that it is ours. */
+	bool named = hd__alive_or_zombie(p, pid);
+	int bond = ld_acq(&p->bond);
+	if (likely(named && hd__alive_or_zombie(p, pid)))
+		return bond;
 	hd__waitq_unlock(&p->news);
-	return false;
+	return -ESRCH;
 }
 
 /* p is dead and the caller's alone. */
@@ -40,12 +44,12 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 
 	if (caller->w != NULL && alive && p == caller->w->current)
 		return -EDEADLK;
-	if (!lock_if_alive_or_zombie(p, pid))
-		return -ESRCH;
-	if (unlikely(p->bond != HD__JOINABLE)) {
-		int err = p->bond == HD__DETACHED ? -EINVAL : -EBUSY;
+	int bond = lock_bond(p, pid);
+	if (unlikely(bond != HD__JOINABLE)) {
+		if (bond < 0)
+			return bond;
 		hd__waitq_unlock(&p->news);
-		return err;
+		return bond == HD__DETACHED ? -EINVAL : -EBUSY;
 	}
 	if (ld_rlx(&p->control) & HD__DEAD) {
 		st_rlx(&p->bond, HD__JOINED); /* ours alone */
@@ -105,10 +109,11 @@ int hd_detach(hd_pid pid)
 	if (caller.sched == NULL)
 		return -EPERM;
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
-	if (!lock_if_alive_or_zombie(p, pid)) {
-		err = -ESRCH;
-	} else if (p->bond != HD__JOINABLE) {
-		err = p->bond == HD__DETACHED ? -EINVAL : -EBUSY;
+	int bond = lock_bond(p, pid);
+	if (bond < 0) {
+		err = bond;
+	} else if (bond != HD__JOINABLE) {
+		err = bond == HD__DETACHED ? -EINVAL : -EBUSY;
 		hd__waitq_unlock(&p->news);
 	} else {
 		st_rlx(&p->bond, HD__DETACHED);

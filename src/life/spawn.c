@@ -8,25 +8,41 @@
 
 #include "life/life.h"
 
-static inline void arrive_at_home(struct hd_worker *w, struct hd_process *p)
+static inline bool is_loose(const struct hd_process *p, bool suspended)
 {
-	if (p->roams != HD__MOVABLE)
-		bump(&w->counted, (uint64_t)!p->daemon);
+	return !p->daemon && (p->roams == HD__MOVABLE || (p->roams == HD__UNSTARTED && suspended));
+}
+
+/* p, which counts as loose if it was spawned suspended, becomes ready or suspended. It may be somebody else's afterwards. */
+static void arrive_roaming(struct hd_worker *w, struct hd_process *p, bool suspended)
+{
+	bool stop = hd__should_stop(ld_acq(&p->control)); /* if that is just being changed, its nudge comes yet */
+	bool was_loose = is_loose(p, suspended), loose = is_loose(p, stop);
+
+	if (loose && !was_loose)
+		add_acq_rel(&w->sched->loose, 1);
+	if (stop)
+		hd__move(w, p, HD_SUSPENDED);
+	else
+		hd__resume_owner(w, p);
+	if (was_loose && !loose)
+		add_acq_rel(&w->sched->loose, -1);
+}
+
+static inline void arrive_at_home(struct hd_worker *w, struct hd_process *p, bool suspended)
+{
+	if (unlikely(p->roams)) {
+		arrive_roaming(w, p, suspended);
+		return;
+	}
+	bump(&w->counted, (uint64_t)!p->daemon);
 	hd__make_ready(w, p);
 }
 
 /* From a plain thread, suspended: it is in no share, so its worker must take it in. */
 static void apply_spawn(void *worker, struct hd_note *note)
 {
-	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, wake));
-	struct hd_worker *w = worker;
-	bool counts = !p->daemon && p->roams != HD__MOVABLE;
-
-	arrive_at_home(w, p);
-	if (counts) {
-		st_rel(&w->taken, w->taken + 1); /* as for one that is taken out of a share */
-		add_acq_rel(&w->sched->movables, -1);
-	}
+	arrive_at_home(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)), true);
 }
 
 /* -errno when `how` asks for what cannot be. */
@@ -50,8 +66,6 @@ static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control
 
 	add_acq_rel(&sched->sent, 1);
 	if (suspended) {
-		if (!p->daemon && p->roams != HD__MOVABLE)
-			add_acq_rel(&sched->movables, 1); /* until it has arrived */
 		home = hd__some_worker(sched);
 		st_rlx(&p->home, home);
 		st_rel(&p->control, control);
@@ -86,9 +100,9 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
-	st_rlx(&p->home, caller.w);
+	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* if none yet: not NULL for old requests */
 	st_rlx(&p->roams, roams);
-	st_rlx(&p->shared, false);
+	st_rlx(&p->shared, 0);
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
@@ -111,12 +125,12 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	hd_pid pid = hd__pid(&sched->table, p);
 	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 
-	if (unlikely(roams == HD__MOVABLE && !how->daemon))
-		add_acq_rel(&sched->movables, 1);
+	if (unlikely(roams) && is_loose(p, how->suspended))
+		add_acq_rel(&sched->loose, 1);
 	if (likely(caller.w != NULL)) {
 		st_rel(&p->control, control); /* published: from here on requests by id find it */
 		bump(&caller.w->stats.spawned, 1);
-		arrive_at_home(caller.w, p);
+		arrive_at_home(caller.w, p, how->suspended);
 	} else {
 		send(sched, p, control, how->suspended);
 	}

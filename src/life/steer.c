@@ -4,97 +4,84 @@
  * Invariant:  a request is one compare-and-swap that also checks the generation, so its answer is exact; the home worker does
  *             what the word says, the last word only. HD__NUDGED is set exactly while the nudge is on its way or being
  *             obeyed; only the nudge clears it (or it could be posted twice), under news.lock: whoever waits there for its
- *             effect sees it or is woken.
+ *             effect sees it or is woken. Meanwhile the process stays with its home worker.
  * Callers:    any thread. */
 #include <errno.h>
 
+#include "base/assert.h"
 #include "life/life.h"
+#include "os/thread.h"
 #include "sched/switch.h"
 
-/* Another level: queued at its tail, running behind its new equals, waiting or suspended where it is. */
-static void obey_priority(struct hd_worker *w, struct hd_process *p, int priority)
+/* Does what p's control word said a moment ago; on its home worker, at a safe point. Another level: queued at its tail, running
+ * behind its new equals, waiting or suspended where it is. */
+static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
-	if (priority == p->priority)
+	int priority = HD__CONTROL_PRIORITY(control);
+	bool stop = hd__should_stop(control), another = priority != p->priority;
+
+	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
+	if (p->state == HD_READY) { /* in the worker's own queue */
+		if (!another && !stop)
+			return;
+		hd__runq_remove(&w->runq, p);
+		st_rlx(&p->priority, (uint8_t)priority);
+		if (stop)
+			hd__move(w, p, HD_SUSPENDED);
+		else
+			hd__enqueue(w, p); /* and then it may be somebody else's */
 		return;
-	bool ready = p->state == HD_READY;
-	if (ready)
-		hd__dequeue(w, p);
+	}
 	st_rlx(&p->priority, (uint8_t)priority);
-	if (ready) {
-		hd__enqueue(w, p);
-	} else if (p->state == HD_RUNNING) {
+	if (another && p->state == HD_RUNNING) {
 		w->resched |= HD__BETTER_READY | HD__GO_TO_TAIL;
 		if (hd__set_level(w, priority))
 			w->resched |= HD__STEAL_DUE;
 	}
-}
-
-static void obey_suspend(struct hd_worker *w, struct hd_process *p, bool suspend)
-{
-	if (suspend && p->state == HD_READY) {
-		hd__dequeue(w, p);
-		hd__move(w, p, HD_SUSPENDED);
-	} else if (suspend && p->state == HD_RUNNING) {
+	if (stop && p->state == HD_RUNNING) {
 		hd__move(w, p, HD_SUSPENDED);
 		w->resched |= HD__BETTER_READY; /* it is at a safe point, which will find it stopped */
-	} else if (!suspend && p->state == HD_SUSPENDED) {
+	} else if (!stop && p->state == HD_SUSPENDED) {
 		hd__resume_owner(w, p);
 	}
 }
 
-/* Does what p's control word said a moment ago; on its home worker, at a safe point. */
-static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
+/* The same for one that waits for a worker, or was stopped before it ever had one; on any thread, which holds it. */
+static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t control)
 {
-	obey_priority(w, p, HD__CONTROL_PRIORITY(control));
-	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
-	obey_suspend(w, p, hd__should_stop(control));
+	hd__share_held_priority(home, p, HD__CONTROL_PRIORITY(control));
+	hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
+	if (hd__should_stop(control))
+		hd__share_held_suspend(home, p);
+	else
+		hd__share_held_resume(home, p);
 }
 
-/* p roams and waits, for a worker or for something else: until its lock is ours, others may take it to theirs. Returns false when
- * it is not at home here. */
-static bool obey_roaming(struct hd_worker *w, struct hd_process *p, uint64_t control)
+/* The same for one that roams. On its home worker, which it does not leave while a nudge is on its way. */
+static void obey_roaming(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
-	int priority = HD__CONTROL_PRIORITY(control);
-	bool stop = hd__should_stop(control);
+	struct hd_worker *home = hd__share_hold(w->sched, p);
 
-	hd__share_lock(w);
-	if (ld_rlx(&p->home) != w) {
-		hd__share_unlock(w);
-		return false;
-	}
-	if (!p->shared && p->state != HD_WAITING) { /* then it is here for good, as far as others are concerned */
-		hd__share_unlock(w);
+	if (home != NULL) {
+		obey_held(home, p, control);
+		hd__share_let_go(home, p);
+	} else {
 		obey(w, p, control);
-		return true;
 	}
-	bool taken = p->shared && (stop || priority != p->priority);
-	if (taken)
-		hd__share_remove_locked(w, p);
-	st_rlx(&p->priority, (uint8_t)priority);
-	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
-	hd__share_unlock(w);
-	if (taken && stop)
-		hd__move(w, p, HD_SUSPENDED);
-	else if (taken)
-		hd__enqueue(w, p);
-	return true;
 }
 
 static void apply_nudge(void *worker, struct hd_note *note)
 {
 	struct hd_worker *w = worker;
 	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
-	uint64_t control = ld_acq(&p->control); /* pairs with change's release */
+	uint64_t control = ld_acq(&p->control); /* pairs with change_word's release */
 
+	HD_ASSERT(ld_rlx(&p->home) == w, "a process moved away from a request");
 	for (;;) {
-		if (unlikely(!hd__is_pinned_to(p, w))) {
-			if (!obey_roaming(w, p, control)) {
-				hd__post(ld_rlx(&p->home), note); /* after it */
-				return;
-			}
-		} else {
+		if (unlikely(ld_rlx(&p->roams)))
+			obey_roaming(w, p, control);
+		else
 			obey(w, p, control);
-		}
 		hd__waitq_lock(&p->news);
 		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED))
 			break;
@@ -105,33 +92,61 @@ static void apply_nudge(void *worker, struct hd_note *note)
 	hd__unpark_all(w, waiting);
 }
 
-/* Clears and sets bits of the control word of the live process `pid`, and sees to it that they are obeyed: now, if it is at
- * home here, else as soon as its worker looks. Returns 0; -ESRCH; -EALREADY when nothing would change. */
-static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, struct hd_process **found)
+/* Clears and sets bits of the control word of the live process `pid`; *before and *after are what it said and says. `flag` is set
+ * too if anything is. Returns 0; -ESRCH; -EALREADY when nothing would change. */
+static int change_word(struct hd_process *p, hd_pid pid, uint64_t clear, uint64_t set, uint64_t flag, uint64_t *before,
+		       uint64_t *after)
+{
+	unsigned tries = 0;
+
+	*before = ld_acq(&p->control);
+	do {
+		while (*before & HD__MOVING) { /* for a few instructions */
+			if (++tries % 100 == 0)
+				hd__os_thread_yield();
+			*before = ld_acq(&p->control);
+		}
+		if (!hd__alive(*before, pid))
+			return -ESRCH;
+		*after = (*before & ~clear) | set;
+		if (*after == *before)
+			return -EALREADY;
+		*after |= flag;
+	} while (!cas_acq_rel(&p->control, before, *after));
+	return 0;
+}
+
+/* Changes the control word of `pid` as above and sees to it that it is obeyed: now, if it is at home here or waits for a worker, else
+ * as soon as its worker looks. *done: now. */
+static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, struct hd_process **found, bool *done)
 {
 	struct hd_process *p = *found = hd__table_find(&caller.sched->table, pid);
+	struct hd_worker *home;
+	uint64_t before, after;
 
-	if (p == NULL)
+	*done = true;
+	if (p == NULL || !hd__alive(ld_acq(&p->control), pid))
 		return -ESRCH;
-	uint64_t control = ld_acq(&p->control), changed;
-	bool local;
-	do {
-		if (!hd__alive(control, pid))
-			return -ESRCH;
-		changed = (control & ~clear) | set;
-		if (changed == control)
-			return -EALREADY;
-		local = hd__is_pinned_to(p, caller.w); /* if it is another tenant's by now, the CAS fails */
-		if (!local)
-			changed |= HD__NUDGED;
-	} while (!cas_acq_rel(&p->control, &control, changed));
-	if (local) {
-		obey(caller.w, p, changed); /* if it has changed again, a nudge is on its way */
-	} else if (!(control & HD__NUDGED)) {
-		p->nudge.apply = apply_nudge;
-		hd__post(ld_rlx(&p->home), &p->nudge);
+	if (hd__is_pinned_to(p, caller.w)) { /* if it is another tenant's by now, its id is dead */
+		int err = change_word(p, pid, clear, set, 0, &before, &after);
+		if (err == 0)
+			obey(caller.w, p, after); /* if it has changed again, a nudge is on its way */
+		return err;
 	}
-	return 0;
+	if (ld_acq(&p->roams) && (home = hd__share_hold(caller.sched, p)) != NULL) {
+		int err = change_word(p, pid, clear, set, 0, &before, &after);
+		if (err == 0)
+			obey_held(home, p, after);
+		hd__share_let_go(home, p);
+		return err;
+	}
+	*done = false;
+	int err = change_word(p, pid, clear, set, HD__NUDGED, &before, &after);
+	if (err == 0 && !(before & HD__NUDGED)) {
+		p->nudge.apply = apply_nudge;
+		hd__post(ld_acq(&p->home), &p->nudge);
+	}
+	return err;
 }
 
 /* The process lives elsewhere, or roams: waits until its worker has obeyed. */
@@ -157,8 +172,9 @@ int hd_suspend(hd_pid pid, hd_time until)
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	int err = change(caller, pid, 0, HD__SUSPEND, &p);
-	if ((err == 0 || err == -EALREADY) && !hd__is_pinned_to(p, caller.w) && pid != hd_self()) {
+	bool done;
+	int err = change(caller, pid, 0, HD__SUSPEND, &p, &done);
+	if ((err == 0 || err == -EALREADY) && !done && pid != hd_self()) {
 		if (caller.w != NULL)
 			caller.w = hd__safe_point(caller.w); /* the request may be in our own inbox */
 		err = wait_until_obeyed(caller, p, pid, until);
@@ -173,10 +189,11 @@ int hd_resume(hd_pid pid)
 {
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
+	bool done;
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	int err = change(caller, pid, HD__SUSPEND, 0, &p);
+	int err = change(caller, pid, HD__SUSPEND, 0, &p, &done);
 	hd__call_end(caller);
 	return err;
 }
@@ -185,6 +202,7 @@ int hd_set_priority(hd_pid pid, int priority)
 {
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
+	bool done;
 	int err = -EPERM;
 
 	if (caller.sched == NULL)
@@ -192,7 +210,7 @@ int hd_set_priority(hd_pid pid, int priority)
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		err = -EINVAL;
 	else
-		err = change(caller, pid, HD__CONTROL(0, 0, 0xff, 0), HD__CONTROL(0, 0, priority, 0), &p);
+		err = change(caller, pid, HD__CONTROL(0, 0, 0xff, 0), HD__CONTROL(0, 0, priority, 0), &p, &done);
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;
 }
@@ -201,6 +219,7 @@ int hd_set_policy(hd_pid pid, enum hd_policy policy)
 {
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
+	bool done;
 	int err = -EPERM;
 
 	if (caller.sched == NULL)
@@ -210,7 +229,7 @@ int hd_set_policy(hd_pid pid, enum hd_policy policy)
 	} else {
 		if (policy == HD_POLICY_DEFAULT)
 			policy = caller.sched->config.policy;
-		err = change(caller, pid, HD__CONTROL(0, 3, 0, 0), HD__CONTROL(0, policy, 0, 0), &p);
+		err = change(caller, pid, HD__CONTROL(0, 3, 0, 0), HD__CONTROL(0, policy, 0, 0), &p, &done);
 	}
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;

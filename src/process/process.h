@@ -52,7 +52,8 @@ enum {
 	HD__SUSPEND = 1, /* it should be, or is, suspended */
 	HD__DOOMED = 2,	 /* it should end at its next wait: the runtime is ending */
 	HD__DEAD = 4,	 /* it has ended: a zombie, or a free slot */
-	HD__NUDGED = 8	 /* `nudge` is on its way to the home worker, who has not looked at this word yet */
+	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker, who has not looked at this word yet */
+	HD__MOVING = 16	 /* it is being given another home; never together with NUDGED */
 };
 #define HD__CONTROL_PRIORITY(c) ((int)((c) >> 8 & 0xff))
 #define HD__CONTROL_POLICY(c) ((enum hd_policy)((c) >> 16 & 3))
@@ -92,11 +93,13 @@ struct hd_process {
 	hd_time since;		  /* coarse time of the last change of state (*) */
 	hd_time cpu_time;	  /* coarse (*) */
 	uint64_t switches;	  /* (*) */
-	uint32_t outcome;	  /* WAITING: how it ended (wait/wait.h); decided by any thread, acq_rel */
+	uint8_t outcome;	  /* WAITING: how it ended (wait/wait.h); decided by any thread, acq_rel */
 	uint8_t why;		  /* WAITING: enum hd_wait (*) */
 	bool daemon, ending;
 	uint8_t roams; /* enum hd__roaming (*) */
-	char *stack;   /* lowest address above the guard; NULL before the first run and after the end (*) */
+	uint16_t
+		shared; /* READY, and in the share of the worker with this index, less one; 0: in none; under that one's lock (*) */
+	char *stack; /* lowest address above the guard; NULL before the first run and after the end (*) */
 
 	hd_entry entry;
 	void *value; /* the argument, then the result */
@@ -108,7 +111,6 @@ struct hd_process {
 	uint8_t end_kind;     /* enum hd_end_kind */
 	uint8_t bond;	      /* enum hd__bond */
 	uint8_t stack_class;  /* log2 of its stack's size */
-	bool shared;	      /* READY, in its home worker's share; under that one's lock (*) */
 	hd_time quantum_left; /* HD_RR, HD_IO: of the current quantum; 0: a new one */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;
@@ -121,7 +123,14 @@ _Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache 
 /* Whether it stays on w for good. Its home is what it will be when it has ceased to roam, so that is asked first. */
 static inline bool hd__is_pinned_to(const struct hd_process *p, const struct hd_worker *w)
 {
-	return ld_acq(&p->roams) == HD__PINNED && ld_rlx(&p->home) == w; /* pairs with the release of its start */
+	return ld_acq(&p->roams) == HD__PINNED && ld_rlx(&p->home) == w; /* pairs with hd__pin */
+}
+
+/* It stays where it is from now on, unless it is movable. */
+static inline void hd__pin(struct hd_process *p)
+{
+	if (p->roams == HD__UNSTARTED)
+		st_rel(&p->roams, HD__PINNED);
 }
 
 /* A process that should end is not stopped any more. */

@@ -45,10 +45,10 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 		bool unstarted = p->switches == 0 && (p->state == HD_READY || p->state == HD_SUSPENDED);
 		if (!unstarted)
 			break;
-		if (p->state == HD_READY) {
-			hd__dequeue(w, p);
+		if (p->state == HD_READY || p->roams == HD__UNSTARTED)
+			hd__share_drop(w, p);
+		if (p->state == HD_READY)
 			hd__move(w, p, HD_SUSPENDED);
-		}
 		if (hd__end_from_outside(w, p, HD_END_KILLED, 0))
 			return;
 		wait_for_news(w);
@@ -79,14 +79,20 @@ static void doom_all(struct hd_worker *w)
 
 	hd__share_lock(w); /* who had this lock before `stopping` was set has left */
 	hd__share_unlock(w);
-	w->left = 0;
-	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++) {
-		struct hd_process *p = &table->blocks[slot];
-		if (is_here(w, p)) {
-			w->left++;
-			doom(w, p);
-		}
-	}
+	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++)
+		if (is_here(w, &table->blocks[slot]))
+			doom(w, &table->blocks[slot]);
+}
+
+/* Whether anybody is left on w. */
+static bool is_populated(struct hd_worker *w)
+{
+	struct hd__table *table = &w->sched->table;
+
+	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++)
+		if (is_here(w, &table->blocks[slot]))
+			return true;
+	return false;
 }
 
 void hd__stop(struct hd__sched *sched, int code)
@@ -110,7 +116,15 @@ void hd__look(struct hd_worker *w)
 	if (ld_seq(&w->sched->stopping)) {
 		w->stop_at = w->sched->stop_at;
 		hd__set_alarm(w);
-		doom_all(w);
+		w->look_again = true;
+		if (w->dooming)
+			return; /* called from below: it takes in news while it waits for somebody */
+		w->dooming = true;
+		while (w->look_again) {
+			w->look_again = false;
+			doom_all(w);
+		}
+		w->dooming = false;
 	} else if (w->counted == 0) {
 		w->chores |= HD__SEE_IF_OVER;
 	}
@@ -216,9 +230,11 @@ static bool all_is_quiet(struct hd__sched *sched)
 		if (ld_seq(&x->attention) & ~(uint32_t)HD__ASLEEP || hd__timers_live(&x->timers) > 0)
 			return false;
 	}
+	if (!hd__all_idle(sched))
+		return false;
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		idles_after += ld_acq(&sched->workers[i].stats.idles);
-	return idles == idles_after && hd__all_idle(sched);
+	return idles == idles_after;
 }
 
 static uint64_t all_switches(struct hd__sched *sched)
@@ -238,15 +254,15 @@ static hd_time judge_locked(struct hd_worker *w)
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched);
 
-	if (!all_is_quiet(sched))
-		return HD_FOREVER; /* whoever is not will be here after us */
+	if (!all_is_quiet(sched) || hd__nobody_counts(sched))
+		return HD_FOREVER; /* whoever is not quiet, or ended the last one, will be here after us */
 	if (sched->stuck_since == 0 || sched->stuck_switches != all_switches(sched)) {
 		sched->stuck_since = now;
 		sched->stuck_switches = all_switches(sched);
 	}
 	if (now >= sched->count_threads_at) {
 		bool alone = hd__os_thread_count() == (int)sched->nworkers + sched->watched;
-		if (alone && (!all_is_quiet(sched) || ld_acq(&sched->hold) > 0))
+		if (alone && (!all_is_quiet(sched) || ld_acq(&sched->hold) > 0 || hd__nobody_counts(sched)))
 			return now; /* the last thing that another thread did was to wake somebody, or to ask us to wait */
 		if (alone) {
 			hd__report_stuck(w, true, "deadlock: nobody can run, and nothing can wake anybody");
@@ -271,7 +287,7 @@ hd_time hd__idle(struct hd_worker *w)
 	if (ld_seq(&sched->stopping)) {
 		if (w->stop_at == HD_FOREVER || ld_seq(&w->attention) & HD__LOOK)
 			return HD_FOREVER; /* not told yet: the word is in its attention */
-		if (w->left > 0 || (w->index == 0 && ld_acq(&sched->at_work) > 1))
+		if (is_populated(w) || (w->index == 0 && ld_acq(&sched->at_work) > 1))
 			return w->stop_at;
 		return 0;
 	}

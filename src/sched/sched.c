@@ -62,18 +62,25 @@ static void end_quantum(struct hd_worker *w)
 	w->chores &= ~(uint32_t)HD__END_QUANTUM;
 }
 
-void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_policy policy)
+void hd__set_policy_queued(struct hd_process *p, enum hd_policy policy)
 {
 	if (policy == p->policy)
 		return;
-	if (p == w->current && w->chores & HD__END_QUANTUM)
-		end_quantum(w);
 	p->quantum_left = 0;
 	st_rlx(&p->policy, (uint8_t)policy);
 	if (policy == HD_FIFO)
 		p->chores &= (uint8_t)~HD__BEGIN_QUANTUM;
 	else
 		p->chores |= HD__BEGIN_QUANTUM;
+}
+
+void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_policy policy)
+{
+	if (policy == p->policy)
+		return;
+	if (p == w->current && w->chores & HD__END_QUANTUM)
+		end_quantum(w);
+	hd__set_policy_queued(p, policy);
 	if (p == w->current && policy != HD_FIFO)
 		begin_quantum(w, p);
 }
@@ -87,11 +94,17 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 		return false;
 	st_rel(&p->stack, stack); /* as in hd__move_at */
 	p->chores &= (uint8_t)~HD__START;
-	if (p->roams == HD__UNSTARTED)
-		st_rel(&p->roams, HD__PINNED); /* pairs with hd__is_pinned_to */
+	hd__pin(p);
 	hd__arch_make(&p->context, hd__stack_top(stack, p->stack_class), w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;
+}
+
+void hd__keep(struct hd_worker *w, struct hd_process *p)
+{
+	hd__pin(p);
+	p->arrival = 0;
+	hd__runq_push_head(&w->runq, p);
 }
 
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
@@ -99,8 +112,7 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 	if (unlikely(w->chores & HD__SEE_IF_OVER)) {
 		w->chores &= ~(uint32_t)HD__SEE_IF_OVER;
 		if (w->counted == 0) {
-			next->arrival = 0;
-			hd__runq_push_head(&w->runq, next);
+			hd__keep(w, next);
 			return NULL;
 		}
 	}
@@ -213,8 +225,9 @@ static struct hd_process *choose(struct hd_worker *w, int floor)
 		}
 		if (own >= shared)
 			return hd__runq_take(&w->runq);
-		if ((p = hd__share_take(w, own)) != NULL)
-			return p; /* else somebody else has taken it */
+		uint64_t least = (uint64_t)level << 56;
+		if ((p = hd__share_take(w, own > least ? own : least)) != NULL)
+			return p; /* else somebody else has taken what was there */
 	}
 }
 
@@ -228,30 +241,18 @@ struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor)
 	return next;
 }
 
-void hd__dequeue(struct hd_worker *w, struct hd_process *p)
-{
-	if (p->shared) {
-		hd__share_lock(w);
-		hd__share_remove_locked(w, p);
-		hd__share_unlock(w);
-	} else {
-		hd__runq_remove(&w->runq, p);
-	}
-}
-
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	if (w->handoffs >= HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || hd__best_level(w) > ld_rlx(&p->priority))
 		return false;
 	if (!hd__share_take_this(w, p)) {
-		if (ld_rlx(&p->home) != w || p->state != HD_READY || p->switches != 0)
+		if (!hd__is_pinned_to(p, w) || p->state != HD_READY || p->switches != 0)
 			return false;
 		hd__runq_remove(&w->runq, p);
 	}
 	if (!(p->chores & HD__START) || start(w, p))
 		return true;
-	p->arrival = 0;
-	hd__runq_push_head(&w->runq, p); /* whoever chooses it next will find that it cannot start */
+	hd__keep(w, p); /* whoever chooses it next will find that it cannot start */
 	return false;
 }
 

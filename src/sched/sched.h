@@ -54,8 +54,8 @@ bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p);
 /* The hand-off happens. Returns p, or NULL when the worker must idle first. */
 struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p);
 
-/* Takes a ready process at home here off its queue. */
-void hd__dequeue(struct hd_worker *w, struct hd_process *p);
+/* p, ready and in nobody's queue, waits at the head of the worker's own; it stays here. */
+void hd__keep(struct hd_worker *w, struct hd_process *p);
 
 /* What must be done before `next` runs. Returns next, or NULL when the worker must idle first: there is no memory for next's
  * stack, or the runtime may be over. */
@@ -64,7 +64,8 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next);
 /* Every so many switches: if there are deadlines, the runner's next safe point looks at the clock without being told. */
 void hd__look_up(struct hd_worker *w);
 
-/* Another policy for p, whatever it is doing. */
+/* Another policy for p: for one that does not run, and whatever it is doing. */
+void hd__set_policy_queued(struct hd_process *p, enum hd_policy policy);
 void hd__set_policy_owner(struct hd_worker *w, struct hd_process *p, enum hd_policy policy);
 
 /* The worker's alarm may have become another one. */

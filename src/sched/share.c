@@ -99,6 +99,7 @@ bool hd__share_unlock(struct hd_worker *w)
 	return first;
 }
 
+/* Whether p is counted where it is: on a worker, or in a share. Movable ones are `loose`. */
 static bool counts_here(const struct hd_process *p)
 {
 	return !p->daemon && p->roams != HD__MOVABLE;
@@ -106,7 +107,7 @@ static bool counts_here(const struct hd_process *p)
 
 static void link_locked(struct hd_worker *w, struct hd_process *p, bool tail)
 {
-	st_rlx(&p->shared, true);
+	st_rlx(&p->shared, (uint16_t)(w->index + 1));
 	w->share.length++;
 	w->share.counted += counts_here(p);
 	if (tail)
@@ -115,32 +116,42 @@ static void link_locked(struct hd_worker *w, struct hd_process *p, bool tail)
 		hd__runq_push_head(&w->share.queue, p);
 }
 
-void hd__share_push_locked(struct hd_worker *w, struct hd_process *p, bool tail)
+/* On w: p has a new place among the ready. */
+static void push_locked(struct hd_worker *w, struct hd_process *p, bool tail)
 {
 	p->arrival = tail ? ld_rlx(&w->arrivals) : 0;
 	bump(&w->arrivals, tail);
 	bump(&w->stats.shared, 1);
 	link_locked(w, p, tail);
-	bump(&w->counted, -(uint64_t)counts_here(p));
 }
 
 /* p has been taken off the queue of v's share, and is w's. */
 static void leave_locked(struct hd_worker *w, struct hd_worker *v, struct hd_process *p)
 {
-	st_rlx(&p->shared, false);
-	st_rlx(&p->home, w);
 	v->share.length--;
 	if (counts_here(p)) {
 		v->share.counted--;
 		bump(&w->counted, 1);
 		st_rel(&w->taken, w->taken + 1); /* pairs with hd__nobody_counts, which sees that it counts here now */
 	}
+	st_rlx(&p->shared, 0);
 }
 
-void hd__share_remove_locked(struct hd_worker *w, struct hd_process *p)
+/* Whether p may leave v for w, which it does then. A nudge that is on its way goes to its home: so it stays there. */
+static bool move_locked(struct hd_worker *w, struct hd_worker *v, struct hd_process *p)
 {
-	hd__runq_remove(&w->share.queue, p);
-	leave_locked(w, w, p);
+	if (v == w)
+		return true;
+	if (ld_rlx(&w->sched->stopping))
+		return false;
+	uint64_t control = ld_acq(&p->control);
+	do
+		if (control & HD__NUDGED)
+			return false;
+	while (!cas_acq_rel(&p->control, &control, control | HD__MOVING));
+	st_rlx(&p->home, w);
+	and_acq_rel(&p->control, ~(uint64_t)HD__MOVING); /* whoever nudges it after this sees its new home */
+	return true;
 }
 
 /* What w shares, and does not run itself at once, must be known to others: to who runs less at once, to who is idle when it has
@@ -168,7 +179,7 @@ void hd__share_announce(struct hd_worker *w)
 void hd__share_put(struct hd_worker *w, struct hd_process *p)
 {
 	hd__share_lock(w);
-	hd__share_push_locked(w, p, true);
+	push_locked(w, p, true);
 	int level = p->priority;
 	bool first = hd__share_unlock(w);
 	/* p may be somebody else's from here on */
@@ -183,7 +194,7 @@ void hd__share_put(struct hd_worker *w, struct hd_process *p)
 void hd__share_put_leaving(struct hd_worker *w, struct hd_process *me, bool tail)
 {
 	hd__share_lock(w);
-	hd__share_push_locked(w, me, tail);
+	push_locked(w, me, tail);
 	int level = me->priority;
 	bool first = publish_locked(w);
 	w->release = &w->share.lock;
@@ -225,6 +236,25 @@ struct hd_worker *hd__some_worker(struct hd__sched *sched)
 	return x != NULL ? x : &sched->workers[0];
 }
 
+/* After a change that another thread than x made in x's share. */
+static void unlock_elsewhere(struct hd_worker *x, int level)
+{
+	bool first = hd__share_unlock(x);
+
+	if (level == 0)
+		return;
+	announce(x->sched, NULL, level, first);
+	if (ld_seq(byte_of(x->sched->board.running, x->index)) == HD__NOBODY)
+		hd__raise(x, HD__STEAL);
+}
+
+/* If x counts an arrival of its own at this moment, two may have the same number, or a few change places: so be it. */
+static void link_elsewhere_locked(struct hd_worker *x, struct hd_process *p)
+{
+	p->arrival = add_rlx(&x->arrivals, 1);
+	link_locked(x, p, true);
+}
+
 struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p, uint64_t control)
 {
 	int level = p->priority;
@@ -237,16 +267,90 @@ struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p, 
 		x = &sched->workers[add_rlx(&sched->rotor, 1) % sched->nworkers];
 	hd__share_lock(x);
 	st_rlx(&p->home, x);
-	hd__move_sent(x, p);
-	/* If x counts an arrival of its own at this moment, two may have the same number, or a few change places: so be it. */
-	p->arrival = add_rlx(&x->arrivals, 1);
-	link_locked(x, p, true);
+	hd__move_locked(x, p, HD_READY);
+	link_elsewhere_locked(x, p);
 	st_rel(&p->control, control); /* from here on requests by id find it, and wait for the lock */
-	bool first = hd__share_unlock(x);
-	announce(sched, NULL, level, first);
-	if (wake || ld_seq(byte_of(sched->board.running, x->index)) == HD__NOBODY)
+	unlock_elsewhere(x, level);
+	if (wake)
 		hd__raise(x, HD__STEAL);
 	return x;
+}
+
+struct hd_worker *hd__share_hold(struct hd__sched *sched, struct hd_process *p)
+{
+	unsigned shared = ld_rlx(&p->shared);
+	struct hd_worker *x = shared != 0 ? &sched->workers[shared - 1] : ld_acq(&p->home);
+
+	hd__share_lock(x);
+	if (ld_rlx(&p->shared) == shared) {
+		if (shared != 0)
+			return x;
+		/* in no share: its home is exact under the lock, unless it is in somebody's hands, to run */
+		if (ld_rlx(&p->roams) == HD__UNSTARTED && ld_acq(&p->state) == HD_SUSPENDED && ld_rlx(&p->home) == x)
+			return x;
+	}
+	hd__unlock(&x->share.lock);
+	return NULL;
+}
+
+void hd__share_let_go(struct hd_worker *home, struct hd_process *p)
+{
+	unlock_elsewhere(home, p->shared ? p->priority : 0);
+}
+
+void hd__share_held_priority(struct hd_worker *home, struct hd_process *p, int priority)
+{
+	if (priority == p->priority)
+		return;
+	if (p->shared)
+		hd__runq_remove(&home->share.queue, p);
+	st_rlx(&p->priority, (uint8_t)priority);
+	if (p->shared) {
+		p->arrival = add_rlx(&home->arrivals, 1);
+		hd__runq_push_tail(&home->share.queue, p);
+	}
+}
+
+void hd__share_held_suspend(struct hd_worker *home, struct hd_process *p)
+{
+	if (!p->shared)
+		return;
+	hd__runq_remove(&home->share.queue, p);
+	home->share.length--;
+	if (counts_here(p)) {
+		add_acq_rel(&home->sched->shifts, 1);
+		add_acq_rel(&home->sched->loose, 1);
+		home->share.counted--;
+	}
+	st_rlx(&p->shared, 0);
+	hd__move_locked(home, p, HD_SUSPENDED);
+}
+
+void hd__share_held_resume(struct hd_worker *home, struct hd_process *p)
+{
+	if (p->shared)
+		return;
+	hd__move_locked(home, p, HD_READY);
+	link_elsewhere_locked(home, p);
+	if (counts_here(p))
+		add_acq_rel(&home->sched->loose, -1);
+}
+
+void hd__share_drop(struct hd_worker *w, struct hd_process *p)
+{
+	hd__share_lock(w);
+	if (p->shared) {
+		hd__runq_remove(&w->share.queue, p);
+		leave_locked(w, w, p);
+	} else if (p->roams != HD__UNSTARTED) {
+		hd__runq_remove(&w->runq, p);
+	} else if (counts_here(p)) { /* suspended before its start */
+		bump(&w->counted, 1);
+		st_rel(&w->taken, w->taken + 1);
+		add_acq_rel(&w->sched->loose, -1);
+	}
+	hd__pin(p); /* nobody can hold it any more */
+	hd__share_unlock(w);
 }
 
 struct hd_process *hd__share_take(struct hd_worker *w, uint64_t least)
@@ -265,13 +369,14 @@ struct hd_process *hd__share_take(struct hd_worker *w, uint64_t least)
 
 bool hd__share_take_this(struct hd_worker *w, struct hd_process *p)
 {
-	struct hd_worker *v = ld_rlx(&p->home);
+	unsigned shared = ld_rlx(&p->shared);
 	bool taken = false;
 
-	if (!ld_rlx(&p->shared))
+	if (shared == 0)
 		return false;
+	struct hd_worker *v = &w->sched->workers[shared - 1];
 	hd__share_lock(v);
-	if (ld_rlx(&p->home) == v && p->shared && p->switches == 0 && (v == w || !ld_rlx(&w->sched->stopping))) {
+	if (ld_rlx(&p->shared) == shared && p->switches == 0 && move_locked(w, v, p)) {
 		hd__runq_remove(&v->share.queue, p);
 		leave_locked(w, v, p);
 		taken = true;
@@ -285,9 +390,7 @@ bool hd__share_adopt(struct hd_worker *w, struct hd_process *p)
 	struct hd_worker *v = ld_rlx(&p->home);
 
 	hd__share_lock(v);
-	bool may = !ld_rlx(&w->sched->stopping);
-	if (may)
-		st_rlx(&p->home, w);
+	bool may = move_locked(w, v, p);
 	hd__unlock(&v->share.lock);
 	return may;
 }
@@ -300,11 +403,17 @@ static bool may_take(struct hd_worker *v, uint64_t first, int level)
 	return first != 0 && (!v->sched->watched || hd__rank_arrival(first) <= ld_rlx(&v->share.ripe));
 }
 
-/* Takes the first of v's share, which is w's from here on. */
-static struct hd_process *take_locked(struct hd_worker *w, struct hd_worker *v)
+/* Takes the first of v's share, if w may have it. */
+static struct hd_process *take_locked(struct hd_worker *w, struct hd_worker *v, int level)
 {
-	struct hd_process *p = hd__runq_take(&v->share.queue);
+	struct hd__runq *q = &v->share.queue;
 
+	if (!may_take(v, hd__runq_first(q), level))
+		return NULL;
+	struct hd_process *p = q->only != NULL ? q->only : hd__runq_level(q, q->highest)->head;
+	if (!move_locked(w, v, p))
+		return NULL;
+	hd__runq_take(q);
 	leave_locked(w, v, p);
 	bump(&w->stats.stolen, 1);
 	return p;
@@ -312,11 +421,8 @@ static struct hd_process *take_locked(struct hd_worker *w, struct hd_worker *v)
 
 static struct hd_process *steal_one_from(struct hd_worker *w, struct hd_worker *v, int level)
 {
-	struct hd_process *p = NULL;
-
 	hd__share_lock(v);
-	if (!ld_rlx(&w->sched->stopping) && may_take(v, hd__runq_first(&v->share.queue), level))
-		p = take_locked(w, v);
+	struct hd_process *p = take_locked(w, v, level);
 	hd__share_unlock(v);
 	return p;
 }
@@ -324,13 +430,12 @@ static struct hd_process *steal_one_from(struct hd_worker *w, struct hd_worker *
 /* Moves up to half of v's share to w's. */
 static bool steal_ripe_from(struct hd_worker *w, struct hd_worker *v)
 {
-	struct hd_process *chain = NULL, **end = &chain;
+	struct hd_process *chain = NULL, **end = &chain, *p;
 	unsigned n = 0;
 
 	hd__share_lock(v);
 	unsigned most = v->share.length < 2 * BULK_MAX ? (v->share.length + 1) / 2 : BULK_MAX;
-	while (n < most && !ld_rlx(&w->sched->stopping) && may_take(v, hd__runq_first(&v->share.queue), 0)) {
-		struct hd_process *p = take_locked(w, v);
+	while (n < most && (p = take_locked(w, v, 0)) != NULL) {
 		p->next = NULL;
 		*end = p;
 		end = &p->next;
@@ -340,10 +445,10 @@ static bool steal_ripe_from(struct hd_worker *w, struct hd_worker *v)
 	if (n == 0)
 		return false;
 	hd__share_lock(w);
-	while (chain != NULL) {
-		struct hd_process *p = chain;
+	while ((p = chain) != NULL) {
 		chain = p->next;
-		hd__share_push_locked(w, p, true);
+		push_locked(w, p, true);
+		bump(&w->counted, -(uint64_t)counts_here(p)); /* it was ours for a moment */
 	}
 	st_rlx(&w->share.ripe, ld_rlx(&w->arrivals) - 1);
 	hd__share_unlock(w);
@@ -384,20 +489,22 @@ bool hd__share_elsewhere(struct hd_worker *w, int level)
 struct hd_process *hd__share_steal(struct hd_worker *w, int level)
 {
 	struct hd_worker *v;
-	struct hd_process *p = NULL;
 
-	while (p == NULL && w->sched->nworkers > 1 && !ld_rlx(&w->sched->stopping) && (v = best_share(w, level)) != NULL)
-		p = steal_one_from(w, v, level);
-	if (p != NULL)
-		bump(&w->stats.steals, 1);
-	return p;
+	for (unsigned tries = 1; tries < w->sched->nworkers && (v = best_share(w, level)) != NULL; tries++) {
+		struct hd_process *p = steal_one_from(w, v, level);
+		if (p != NULL) {
+			bump(&w->stats.steals, 1);
+			return p;
+		}
+	}
+	return NULL;
 }
 
 bool hd__share_steal_ripe(struct hd_worker *w)
 {
 	struct hd_worker *v;
 
-	while (w->sched->nworkers > 1 && !ld_rlx(&w->sched->stopping) && (v = best_share(w, 0)) != NULL)
+	for (unsigned tries = 1; tries < w->sched->nworkers && (v = best_share(w, 0)) != NULL; tries++)
 		if (steal_ripe_from(w, v)) {
 			bump(&w->stats.steals, 1);
 			return true;
@@ -459,24 +566,26 @@ bool hd__anybody_idle(struct hd__sched *sched)
 	return any != 0;
 }
 
-/* A process counts in one of three places: on its worker, in a share, or (movable) for all. It goes from a worker into a share
- * before it is gone from the worker, and out of a share only with `taken` raised; so a sum of nothing over workers first and
- * shares last, with `taken` the same before and after, is true. */
+/* A process counts in one of three places: on its worker, in a share, or `loose`. It comes into a share before it is gone from
+ * where it was, and out of a share only with `taken` or `shifts` raised; so a sum of nothing over workers first and shares
+ * last, with these the same before and after, is true. */
 bool hd__nobody_counts(struct hd__sched *sched)
 {
-	uint64_t taken_before = 0, taken_after = 0, counted = 0;
+	uint64_t taken_before = ld_acq(&sched->shifts), taken_after, counted;
 
-	add_seq(&sched->movables, 0); /* of two workers whose last processes end at once, the second one here sees both ends */
+	counted = (uint64_t)add_seq(
+		&sched->loose, 0); /* of two workers whose last processes end at once, the second one here sees both ends */
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		taken_before += ld_acq(&sched->workers[i].taken);
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		counted += ld_acq(&sched->workers[i].counted);
-	counted += (uint64_t)ld_acq(&sched->movables);
+	counted += (uint64_t)ld_acq(&sched->loose);
 	for (unsigned i = 0; i < sched->nworkers; i++) {
 		hd__share_lock(&sched->workers[i]);
 		counted += sched->workers[i].share.counted;
 		hd__unlock(&sched->workers[i].share.lock);
 	}
+	taken_after = ld_acq(&sched->shifts);
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		taken_after += ld_acq(&sched->workers[i].taken);
 	return counted == 0 && taken_before == taken_after;

@@ -5,8 +5,9 @@
  * The two are one queue to their worker: the number of its arrival says who of two equals came first.
  *
  * `home` is changed by whoever takes the process out of a share, under that share's lock, and by whoever wakes a movable
- * process, under the lock of its home's share. So a worker that holds the lock of its own share and finds itself to be the
- * home of a process owns it. */
+ * process, under the lock of its home's share; and never while a nudge is on its way to it, so that nobody moves away from
+ * what is asked of him. So a worker that holds the lock of its own share and finds itself to be the home of a process
+ * owns it; and any thread owns a process that it has held (hd__share_hold). */
 #ifndef SCHED_SHARE_H
 #define SCHED_SHARE_H
 
@@ -94,14 +95,23 @@ void hd__share_announce(struct hd_worker *w);
 /* Whether anybody else has something of a level above `level`, or (0) that has waited for long enough. */
 bool hd__share_elsewhere(struct hd_worker *w, int level);
 
-/* Under the lock of p's home's share: w is its home from now on. False when nobody may move any more. */
+/* A movable process, whose wait w has ended, comes to w, if it may. On w. */
 bool hd__share_adopt(struct hd_worker *w, struct hd_process *p);
+
+/* For what anybody may ask of a process that waits for a worker, or was stopped before it ever had one: its home, with the lock
+ * of whose share it cannot get away; NULL when it is neither. Then any of these, and hd__share_let_go. */
+struct hd_worker *hd__share_hold(struct hd__sched *sched, struct hd_process *p);
+void hd__share_let_go(struct hd_worker *home, struct hd_process *p);
+void hd__share_held_priority(struct hd_worker *home, struct hd_process *p, int priority);
+void hd__share_held_suspend(struct hd_worker *home, struct hd_process *p);
+void hd__share_held_resume(struct hd_worker *home, struct hd_process *p);
+
+/* Takes p, at home with w and ready or stopped, out of all this: it will not run. On w, when the runtime ends. */
+void hd__share_drop(struct hd_worker *w, struct hd_process *p);
 
 /* Whoever changes the queue holds the lock; releasing it tells the others what is first now. */
 void hd__share_lock(struct hd_worker *w);
 bool hd__share_unlock(struct hd_worker *w); /* whether it was empty before, and is not now */
-void hd__share_remove_locked(struct hd_worker *w, struct hd_process *p);
-void hd__share_push_locked(struct hd_worker *w, struct hd_process *p, bool tail);
 
 /* w runs a process of this priority from now on, or none (0). Returns whether others share something better: look only
  * when it was better, or idle, before. */

@@ -37,13 +37,13 @@ static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsign
 	st_rel(&p->since, now);
 }
 
-/* A new process becomes ready on a plain thread, under the lock of w's share. */
-static inline void hd__move_sent(struct hd_worker *w, struct hd_process *p)
+/* The same on any thread, under the lock of w's share. */
+static inline void hd__move_locked(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
-	HD_ASSERT(p->state == 0, "a process changed state in a way that cannot be");
+	HD_ASSERT(hd__may_move(p->state, to), "a process changed state in a way that cannot be");
 	if (unlikely(w->trace != NULL))
-		hd__record(w, p, HD_READY);
-	st_rel(&p->state, HD_READY);
+		hd__record(w, p, to);
+	st_rel(&p->state, (uint8_t)to);
 	st_rel(&p->since, ld_rlx(&w->sched->now));
 }
 

@@ -202,7 +202,10 @@ static bool idle(struct hd_worker *w)
 	/* Whoever has something for us from here on will see that we are idle; what there was before, we must see. */
 	if (has_news(w) || hd__share_elsewhere(w, 0)) {
 		hd__set_idle(w, false);
-		return true;
+		if (has_news(w) || hd__share_steal_ripe(w))
+			return true;
+		bump(&w->stats.idles, 1); /* a request to it is on its way: it must stay where it is until then */
+		hd__set_idle(w, true);
 	}
 	if (sched->watched && hd__anybody_shares(sched))
 		hd__watcher_notice(&sched->watcher); /* too fresh to take; when it is not, we shall be woken */

@@ -109,7 +109,7 @@ struct hd_worker {
 	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
 	uint64_t counted;		 /* pinned or taken from a share, and not daemons; see hd__nobody_counts (*) */
 	uint64_t taken;			 /* counted processes ever taken from shares (*) */
-	uint64_t left;			 /* once told that the runtime ends: processes at home here */
+	bool dooming, look_again;	 /* see hd__look */
 	unsigned luck, gloom;		 /* in searching: see search in worker.c */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
@@ -136,15 +136,16 @@ struct hd__sched {
 	unsigned nworkers;
 	struct hd__table table;
 	struct hd__watcher watcher;
-	bool watched;	       /* there is a watcher */
-	bool stopping;	       /* set once, read by anybody: nothing new may start, and nobody changes its worker */
-	int stop_code;	       /* what hd_run will return; HD__NO_CODE: not ending */
-	hd_time stop_at;       /* set before `stopping` */
-	unsigned at_work;      /* workers that have not left; atomically */
-	int hold;	       /* hd_hold_open; any thread, atomically */
-	unsigned rotor;	       /* whom plain threads send the next process to, if all are alike; any thread, relaxed */
-	uint64_t sent;	       /* processes that plain threads spawned; atomically */
-	int64_t movables;      /* movable processes, and suspended ones on their way, that are not daemons; atomically */
+	bool watched;	  /* there is a watcher */
+	bool stopping;	  /* set once, read by anybody: nothing new may start, and nobody changes its worker */
+	int stop_code;	  /* what hd_run will return; HD__NO_CODE: not ending */
+	hd_time stop_at;  /* set before `stopping` */
+	unsigned at_work; /* workers that have not left; atomically */
+	int hold;	  /* hd_hold_open; any thread, atomically */
+	unsigned rotor;	  /* whom plain threads send the next process to, if all are alike; any thread, relaxed */
+	uint64_t sent;	  /* processes that plain threads spawned; atomically */
+	int64_t loose; /* processes that count, but on no worker and in no share: movable, or suspended before their start; atomically */
+	uint64_t shifts;       /* of processes from a share to `loose`, ever; atomically */
 	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
 	bool stuck_reported;
 	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */

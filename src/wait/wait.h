@@ -25,7 +25,7 @@ struct hd_waiter {
 	struct hd_waitq *queue;
 	uint8_t why;	   /* enum hd_wait */
 	bool linked;	   /* in the queue; under its lock */
-	uint32_t outcome;  /* plain thread: enum hd__outcome; a process has it in its block */
+	uint8_t outcome;   /* plain thread: enum hd__outcome; a process has it in its block */
 	uint32_t unparked; /* plain thread: the word it sleeps on; release, acquire */
 };
 
@@ -39,15 +39,15 @@ static inline void hd__waitq_unlock(struct hd_waitq *q)
 	hd__unlock(&q->lock);
 }
 
-static inline uint32_t *hd__outcome_of(struct hd_waiter *x)
+static inline uint8_t *hd__outcome_of(struct hd_waiter *x)
 {
 	return likely(x->process != NULL) ? &x->process->outcome : &x->outcome;
 }
 
 /* Decides a wait, if nothing has. */
-static inline bool hd__decide(uint32_t *word, enum hd__outcome outcome)
+static inline bool hd__decide(uint8_t *word, enum hd__outcome outcome)
 {
-	uint32_t waiting = HD__WAITING;
+	uint8_t waiting = HD__WAITING;
 	return cas_acq_rel(word, &waiting, outcome); /* pairs with the acquire of the waiter, when it goes on */
 }
 
