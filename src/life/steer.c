@@ -135,8 +135,8 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 	}
 	if (ld_acq(&p->roams) && (home = hd__share_hold(caller.sched, p)) != NULL) {
 		int err = change_word(p, pid, clear, set, 0, &before, &after);
-		if (err == 0)
-			obey_held(home, p, after);
+		if (err != -ESRCH)
+			obey_held(home, p, after); /* even if it said so already: that request may be on its way still */
 		hd__share_let_go(home, p);
 		return err;
 	}

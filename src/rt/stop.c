@@ -42,10 +42,11 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 		control = ld_acq(&p->control);
 		if (control & HD__DEAD)
 			return;
-		bool unstarted = p->switches == 0 && (p->state == HD_READY || p->state == HD_SUSPENDED);
+		unsigned state = ld_acq(&p->state);
+		bool unstarted = ld_rlx(&p->switches) == 0 && (state == HD_READY || state == HD_SUSPENDED);
 		if (!unstarted)
 			break;
-		if (p->state == HD_READY || p->roams == HD__UNSTARTED)
+		if (state == HD_READY || p->roams == HD__UNSTARTED)
 			hd__share_drop(w, p);
 		if (p->state == HD_READY)
 			hd__move(w, p, HD_SUSPENDED);
@@ -53,8 +54,10 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 			return;
 		wait_for_news(w);
 	}
+	hd__share_lock(w); /* who holds p to stop it has done so, or will see that it is doomed */
 	while (!cas_acq_rel(&p->control, &control, (control | HD__DOOMED) & ~(uint64_t)HD__SUSPEND))
 		;
+	hd__unlock(&w->share.lock);
 	if (p->state == HD_SUSPENDED)
 		hd__resume_owner(w, p);
 	else if (p->state == HD_WAITING && !p->ending)
@@ -291,7 +294,8 @@ hd_time hd__idle(struct hd_worker *w)
 			return w->stop_at;
 		return 0;
 	}
-	bool held = ld_acq(&sched->hold) > 0, nobody = w->counted == 0 && hd__nobody_counts(sched);
+	bool nobody = w->counted == 0 && hd__nobody_counts(sched);
+	bool held = ld_seq(&sched->hold) > 0; /* after that: the last process may have asked for it, and ended */
 	if (nobody && !held)
 		hd__stop(sched, 0);
 	if (nobody || held || hd__best_level(w) > 0 || hd__timers_live(&w->timers) > 0)

@@ -374,6 +374,8 @@ void hd__attend(struct hd_worker *w)
 	bool tail = resched & HD__GO_TO_TAIL, stops = me->state != HD_RUNNING; /* that was the news */
 	if (unlikely(resched & HD__STEAL_DUE))
 		next = hd__share_steal(w, best > me->priority || stops ? best : me->priority);
+	if (next != NULL && w->unannounced)
+		hd__share_announce(w);
 	if (stops) {
 		leave(w, me, next);
 		return;

@@ -342,9 +342,9 @@ void hd__share_drop(struct hd_worker *w, struct hd_process *p)
 	if (p->shared) {
 		hd__runq_remove(&w->share.queue, p);
 		leave_locked(w, w, p);
-	} else if (p->roams != HD__UNSTARTED) {
+	} else if (p->state == HD_READY) {
 		hd__runq_remove(&w->runq, p);
-	} else if (counts_here(p)) { /* suspended before its start */
+	} else if (p->roams == HD__UNSTARTED && counts_here(p)) { /* suspended before its start */
 		bump(&w->counted, 1);
 		st_rel(&w->taken, w->taken + 1);
 		add_acq_rel(&w->sched->loose, -1);

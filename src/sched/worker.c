@@ -206,6 +206,10 @@ static bool idle(struct hd_worker *w)
 			return true;
 		bump(&w->stats.idles, 1); /* a request to it is on its way: it must stay where it is until then */
 		hd__set_idle(w, true);
+		if (!sched->watched && hd__share_elsewhere(w, 0)) {
+			hd__set_idle(w, false);
+			return true; /* nobody else would tell us */
+		}
 	}
 	if (sched->watched && hd__anybody_shares(sched))
 		hd__watcher_notice(&sched->watcher); /* too fresh to take; when it is not, we shall be woken */
