@@ -18,9 +18,9 @@ const char *hd__wait_name(enum hd_wait why)
 }
 
 /* Whoever has what p waits for. Only p's home worker can look at its waiter. */
-static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p)
+static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
-	if (w == NULL || !hd__is_pinned_to(p, w) || p->state != HD_WAITING || p->waiter == NULL)
+	if (control & HD__DEAD || w == NULL || !hd__is_pinned_to(p, w) || p->state != HD_WAITING || p->waiter == NULL)
 		return 0;
 	if (p->waiter->why != HD_WAIT_JOIN && p->waiter->why != HD_WAIT_SUSPEND)
 		return 0;
@@ -48,7 +48,7 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 		.policy = HD__CONTROL_POLICY(control),
 		.worker = (int)ld_rlx(&p->home)->index,
 		.why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
-		.holder = holder_of(sched, w, p),
+		.holder = holder_of(sched, w, p, control),
 		.since = ld_acq(&p->since),
 		.cpu_time = ld_acq(&p->cpu_time),
 		.switches = ld_acq(&p->switches),

@@ -57,35 +57,31 @@ static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t con
 		hd__share_held_resume(home, p);
 }
 
-/* The same for one that roams. On its home worker, which it does not leave while a nudge is on its way. */
-static void obey_roaming(struct hd_worker *w, struct hd_process *p, uint64_t control)
+/* The nudge has come. What the word says when HD__NUDGED is cleared is obeyed before anybody else can act on p: who waits in news
+ * for that must see both or neither; one in a share is held meanwhile; and the home of one that waits for something is
+ * kept by the lock of our share. Whoever changes the word afterwards holds it or sends another nudge. */
+static void apply_nudge(void *worker, struct hd_note *note)
 {
-	struct hd_worker *home = hd__share_hold(w->sched, p);
+	struct hd_worker *w = worker, *home = NULL;
+	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
 
+	HD_ASSERT(ld_rlx(&p->home) == w, "a process moved away from a request");
+	hd__waitq_lock(&p->news);
+	bool roams = ld_rlx(&p->roams);
+	if (unlikely(roams) && (home = hd__share_hold(w->sched, p)) == NULL)
+		hd__share_lock(w);
+	uint64_t control = and_acq_rel(&p->control, ~(uint64_t)HD__NUDGED); /* pairs with change_word */
 	if (home != NULL) {
 		obey_held(home, p, control);
 		hd__share_let_go(home, p);
+	} else if (roams && p->state == HD_WAITING) {
+		st_rlx(&p->priority, (uint8_t)HD__CONTROL_PRIORITY(control));
+		hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
+		hd__share_unlock(w);
 	} else {
+		if (roams)
+			hd__share_unlock(w);
 		obey(w, p, control);
-	}
-}
-
-static void apply_nudge(void *worker, struct hd_note *note)
-{
-	struct hd_worker *w = worker;
-	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
-	uint64_t control = ld_acq(&p->control); /* pairs with change_word's release */
-
-	HD_ASSERT(ld_rlx(&p->home) == w, "a process moved away from a request");
-	for (;;) {
-		if (unlikely(ld_rlx(&p->roams)))
-			obey_roaming(w, p, control);
-		else
-			obey(w, p, control);
-		hd__waitq_lock(&p->news);
-		if (cas_acq_rel(&p->control, &control, control & ~(uint64_t)HD__NUDGED))
-			break;
-		hd__waitq_unlock(&p->news); /* it says something else now */
 	}
 	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 	hd__waitq_unlock(&p->news);

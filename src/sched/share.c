@@ -134,7 +134,7 @@ static void leave_locked(struct hd_worker *w, struct hd_worker *v, struct hd_pro
 		bump(&w->counted, 1);
 		st_rel(&w->taken, w->taken + 1); /* pairs with hd__nobody_counts, which sees that it counts here now */
 	}
-	st_rlx(&p->shared, 0);
+	st_rel(&p->shared, 0); /* pairs with hd__share_hold: who sees this sees its home */
 }
 
 /* Whether p may leave v for w, which it does then. A nudge that is on its way goes to its home: so it stays there. */
@@ -278,19 +278,21 @@ struct hd_worker *hd__share_send(struct hd__sched *sched, struct hd_process *p, 
 
 struct hd_worker *hd__share_hold(struct hd__sched *sched, struct hd_process *p)
 {
-	unsigned shared = ld_rlx(&p->shared);
-	struct hd_worker *x = shared != 0 ? &sched->workers[shared - 1] : ld_acq(&p->home);
-
-	hd__share_lock(x);
-	if (ld_rlx(&p->shared) == shared) {
-		if (shared != 0)
-			return x;
-		/* in no share: its home is exact under the lock, unless it is in somebody's hands, to run */
-		if (ld_rlx(&p->roams) == HD__UNSTARTED && ld_acq(&p->state) == HD_SUSPENDED && ld_rlx(&p->home) == x)
-			return x;
+	for (;;) {
+		unsigned shared = ld_acq(&p->shared);
+		struct hd_worker *x = shared != 0 ? &sched->workers[shared - 1] : ld_rlx(&p->home);
+		hd__share_lock(x);
+		if (ld_rlx(&p->shared) == shared) {
+			if (shared != 0)
+				return x;
+			/* in no share: its home is exact under the lock, unless it is in somebody's hands, to run */
+			if (ld_rlx(&p->roams) == HD__UNSTARTED && ld_acq(&p->state) == HD_SUSPENDED && ld_rlx(&p->home) == x)
+				return x;
+			hd__unlock(&x->share.lock);
+			return NULL;
+		}
+		hd__unlock(&x->share.lock); /* it has been moved meanwhile: look again */
 	}
-	hd__unlock(&x->share.lock);
-	return NULL;
 }
 
 void hd__share_let_go(struct hd_worker *home, struct hd_process *p)

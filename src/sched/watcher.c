@@ -63,8 +63,12 @@ static void ripen(struct hd_worker *w, hd_time now, hd_time passed)
 	bool fast = (hd_time)(switches - w->seen_pace) * SURPLUS_LONG >= FAST * passed;
 
 	w->seen_pace = switches;
+	uint64_t first = ld_rlx(&w->share.first);
 	if (!fast)
 		ripe = w->seen_arrivals;
+	if (!fast && first != 0 && first == w->seen_first && hd__rank_arrival(first) > ripe)
+		ripe = hd__rank_arrival(first); /* its number may be ahead: see link_elsewhere_locked */
+	w->seen_first = first;
 	w->seen_arrivals = ld_rlx(&w->arrivals);
 	if (now >= w->old_at + SURPLUS_LONG_IF_FAST) {
 		if (ripe == 0)

@@ -120,7 +120,7 @@ struct hd_worker {
 
 	/* the watcher's */
 	hd_time seen_alarm __attribute__((aligned(64)));
-	uint64_t seen_switches, seen_shared, seen_arrivals, seen_pace;
+	uint64_t seen_switches, seen_shared, seen_arrivals, seen_pace, seen_first;
 	uint64_t old_arrivals; /* at old_at */
 	hd_time old_at;
 };
