@@ -64,10 +64,10 @@ static void come_and_go(int workers, int n)
 	struct hd_stats full = stats_now();
 	CHECK_EQ(full.spawned - full.ended, (uint64_t)n + 1);
 	CHECK_EQ(full.live_processes, (uint64_t)n + 1);
-	CHECK_EQ(full.live_stacks, (uint64_t)n + 1);
+	CHECK(full.live_stacks >= (uint64_t)n + 1);
 	start_crew(&crew, NULL, workers, signal_many, NULL);
 	join_crew_members(&crew);
-	while (stats_now().live_processes > 1)
+	while (stats_now().live_processes > 1 || stats_now().live_stacks > 1) /* who is joined may still be leaving its stack */
 		hd_sleep(HD_US(100));
 	cool_down();
 	struct hd_stats after = stats_now();
