@@ -454,7 +454,9 @@ static bool steal_ripe_from(struct hd_worker *w, struct hd_worker *v)
 	}
 	st_rlx(&w->share.ripe, ld_rlx(&w->arrivals) - 1);
 	hd__share_unlock(w);
-	/* While they were in our hands they could not be seen, and an idle worker may have gone to sleep for that. */
+	/* While they were in our hands they could not be seen: an idle worker may have gone to sleep for that, and a busy one may
+	 * have come to run less. */
+	w->unannounced = true;
 	if (n > 1 || ld_seq(byte_of(w->sched->board.shared, v->index)) > 0)
 		hd__wake_one(w->sched);
 	return true;
