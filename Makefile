@@ -28,6 +28,10 @@ test: build ## all the tests that end soon
 stress: build ## the heavy tests: minutes
 	@build/tests/heddle-tests --stress --jobs 1
 
+models: ## check the protocols in models/, all their states
+	@tools/setup packages/models.txt
+	@models/run
+
 bench: setup ## measure heddle beside Go, Boost.Fiber and State Threads
 	@tools/setup packages/bench.txt
 	@bench/run
@@ -68,4 +72,4 @@ setup:
 build: setup
 	@tools/build build $(MESON_FLAGS)
 
-.PHONY: help run test stress bench sanitize asan tsan test-aarch64 install format clean setup build
+.PHONY: help run test stress models bench sanitize asan tsan test-aarch64 install format clean setup build
