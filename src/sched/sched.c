@@ -376,6 +376,8 @@ void hd__attend(struct hd_worker *w)
 		next = hd__share_steal(w, best > me->priority || stops ? best : me->priority);
 	if (next != NULL && w->unannounced)
 		hd__share_announce(w);
+	if (unlikely(resched & HD__STEAL_DUE) && next == NULL && (best > me->priority || stops))
+		w->resched |= HD__STEAL_DUE; /* others may take what we have as good: look once more, at what then runs */
 	if (stops) {
 		leave(w, me, next);
 		return;

@@ -501,6 +501,9 @@ struct hd_process *hd__share_steal(struct hd_worker *w, int level)
 			return p;
 		}
 	}
+	/* Others were faster each time, or a request is on its way to the first: not for ever, but at the next safe point. */
+	if (best_share(w, level) != NULL)
+		w->resched |= HD__STEAL_DUE;
 	return NULL;
 }
 
