@@ -106,7 +106,8 @@ struct hd_end {
 
 /* Waits until a process has ended and forgets it; its id is dead afterwards. `result` (may be NULL) receives what its entry
  * returned, NULL if it did not end by returning; hd_join_end tells how it ended. A ready process that has not run yet runs at
- * once, before its equals (64 times in a row at most), unless a higher priority is ready. Returns
+ * once, before its equals, unless a higher priority is ready; if it ends without having waited or given way, the caller goes on
+ * at once too, else at the tail of its level. (There and back are two hand-offs: 64 in a row at most.) Returns
  *
  *   0            it has ended
  *   -ETIMEDOUT   it had not, by `until`; it can be joined again

@@ -62,7 +62,7 @@ struct hd_stats {
 	uint64_t ended;		  /* of these, how many have ended */
 	uint64_t switches;	  /* times a process was given a worker */
 	uint64_t direct_switches; /* of these, straight from another process */
-	uint64_t handoffs;	  /* of these, by hand-off (hd_join of a process that had not run) */
+	uint64_t handoffs;	  /* of these, by hand-off (hd_join of a process that had not run, there and back) */
 	uint64_t preemptions;	  /* times a process lost its worker to a higher priority */
 	uint64_t expired_quanta;  /* times a process went behind its equals because its quantum was over */
 	uint64_t remote_wakes;	  /* requests that came from other kernel threads */

@@ -26,8 +26,25 @@ static bool die(struct hd_process *p)
 	return true;
 }
 
-/* Tells the world that p has ended; p is gone when it returns true. */
-static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, void *result, int err)
+/* Wakes the first who waited for the end of the runner. If that one has lent the runner its turn, it is not queued but answered:
+ * it goes on at once, as after a call of a function. */
+static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *first, uint64_t lent)
+{
+	struct hd_process *joiner = first->process;
+
+	if (lent != hd__turn(w) || joiner == NULL || ld_rlx(&joiner->home) != w || first->why != HD_WAIT_JOIN ||
+	    !hd__may_hand_back(w, joiner)) {
+		hd__unpark(w, first);
+		return NULL;
+	}
+	hd__end_wait(w, joiner);
+	hd__move(w, joiner, HD_READY);
+	return joiner;
+}
+
+/* Tells the world that p has ended; p is gone when it returns true. `back`: the joiner, if it goes on next. */
+static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, void *result, int err,
+			 struct hd_process **back)
 {
 	struct hd_waiter *first, *others = NULL; /* whoever waits for it: nearly always one, the joiner */
 
@@ -45,15 +62,18 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
 	if (unlikely(p->news.head != NULL))
 		others = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
+	uint64_t lent = p->arrival;
 	bool forget = p->bond == HD__DETACHED, counts = !p->daemon, movable = p->roams == HD__MOVABLE;
 	hd__waitq_unlock(&p->news);
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
 		hd__table_drop(&w->sched->table, &w->blocks, p);
-	if (first != NULL)
+	if (unlikely(others != NULL)) {
 		hd__unpark(w, first);
-	if (unlikely(others != NULL))
 		hd__unpark_all(w, others);
+	} else if (first != NULL) {
+		*back = wake_first(w, first, lent);
+	}
 	/* it counts until everybody who waited for it has been told: they may be all that is left */
 	if (unlikely(movable))
 		add_acq_rel(&w->sched->loose, -(int64_t)counts);
@@ -74,8 +94,9 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 	unsigned size_class = me->stack_class;
 	struct hd__stacks *stacks = &w->sched->stacks[size_class];
 	struct hd__fiber fiber = me->fiber;
+	struct hd_process *back = NULL;
 
-	while (unlikely(!announce_end(w, me, kind, result, err))) {
+	while (unlikely(!announce_end(w, me, kind, result, err, &back))) {
 		hd__os_thread_yield(); /* to whoever is about to post it */
 		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
 		w = hd__self();
@@ -85,7 +106,7 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 	hd__stacks_drop(stacks, &w->stacks[size_class], stack);
 	hd__stacks_unpromise(stacks);
 	w->leaving = fiber;
-	hd__leave_for_good(w);
+	hd__leave_for_good(w, back);
 }
 
 void hd__begin(void *process)
@@ -109,9 +130,10 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 	struct hd__stacks *stacks = &w->sched->stacks[size_class];
 	char *stack = p->stack; /* hd__take_for_hand_off may have bound one */
 	struct hd__fiber fiber = p->fiber;
+	struct hd_process *nobody; /* has lent its turn to one that did not run */
 
 	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
-	if (!announce_end(w, p, kind, NULL, err))
+	if (!announce_end(w, p, kind, NULL, err, &nobody))
 		return false;
 	if (stack != NULL) {
 		hd__fiber_fini(&fiber);

@@ -80,7 +80,7 @@ struct hd_process {
 	struct hd__context context;
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
 	struct hd_worker *home; /* the only worker that runs it and writes here (*); see sched/share.h for who changes it */
-	uint64_t arrival;	/* READY: its place among the ready ones of its worker and level */
+	uint64_t arrival;	/* READY: its place among the ready ones of its worker and level; else see hd__turn */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* as in the control word, once the home worker has looked (*) */

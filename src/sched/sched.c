@@ -169,19 +169,25 @@ void hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 	*w->errno_location = me->saved_errno;
 }
 
-void hd__leave_for_good(struct hd_worker *w)
+void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 {
+	struct hd_process *next = NULL;
+
 	w->current = NULL; /* its block may be somebody else's by now */
 	w->resched &= HD__CLOCK_DUE | HD__STEAL_DUE;
-	struct hd_process *next = NULL;
 	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. */
-	if (likely(!hd__is_wanted(w) && !w->over)) {
+	if (unlikely(hd__is_wanted(w) || w->over)) {
+		if (back != NULL)
+			hd__keep(w, back);
+	} else if (back != NULL) {
+		next = hd__hand_off(w, back);
+	} else {
 		if (unlikely(w->counted == 0) && ld_rlx(&w->share.first) != 0)
 			w->chores |= HD__SEE_IF_OVER; /* unless the next one counts again */
 		if (likely(w->counted > 0 || w->chores & HD__SEE_IF_OVER))
 			next = hd__choose(w);
+		w->handoffs = 0;
 	}
-	w->handoffs = 0;
 	w->dispatched = ld_rlx(&w->sched->now);
 	if (likely(next != NULL)) {
 		hd__give(w, next, w->dispatched);
@@ -250,10 +256,17 @@ bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 			return false;
 		hd__runq_remove(&w->runq, p);
 	}
+	p->arrival = hd__turn(w);
 	if (!(p->chores & HD__START) || start(w, p))
 		return true;
 	hd__keep(w, p); /* whoever chooses it next will find that it cannot start */
 	return false;
+}
+
+bool hd__may_hand_back(struct hd_worker *w, struct hd_process *joiner)
+{
+	return w->handoffs < HANDOFFS_MAX && w->counted > 1 && hd__best_level(w) <= joiner->priority &&
+	       !hd__should_stop(ld_rlx(&joiner->control));
 }
 
 struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p)

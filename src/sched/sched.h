@@ -40,9 +40,9 @@ void hd__take_news(struct hd_worker *w);
  * stack. Returns when the caller runs again. */
 void hd__leave_idle(struct hd_worker *w, struct hd_process *me);
 
-/* The runner has ended, its stack and block are given back, its fiber is in w->leaving: goes on with the next. Does not return;
- * see hd__end. */
-void hd__leave_for_good(struct hd_worker *w);
+/* The runner has ended, its stack and block are given back, its fiber is in w->leaving: goes on with `back`, to whom it hands
+ * the worker back, or (NULL) with whoever is first. Does not return; see hd__end. */
+void hd__leave_for_good(struct hd_worker *w, struct hd_process *back);
 
 /* Idle: runs the next process; returns when nothing is ready again. */
 void hd__run_next(struct hd_worker *w);
@@ -50,6 +50,19 @@ void hd__run_next(struct hd_worker *w);
 /* Rule 9: takes p off its queue, here or elsewhere, if it is ready, has never run, and may run at once in place of the runner,
  * which must wait now: hd__park_for switches to it. */
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p);
+
+/* A turn begins when the worker's next process is chosen, and lasts over hand-offs: both numbers count up then. Who was handed
+ * the worker has the turn in `arrival`, where nobody who was chosen from a queue has it. So a process that ends can tell whether
+ * its joiner's turn, which it was lent, is still on. */
+#define HD__LENT (UINT64_C(1) << 63)
+static inline uint64_t hd__turn(const struct hd_worker *w)
+{
+	return HD__LENT | (w->stats.switches - w->handoffs);
+}
+
+/* The runner ends in the turn that `joiner` has lent it: whether that one may go on at once. (If it were the last that
+ * counts, and a daemon, the runtime might be over.) */
+bool hd__may_hand_back(struct hd_worker *w, struct hd_process *joiner);
 
 /* The hand-off happens. Returns p, or NULL when the worker must idle first. */
 struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p);

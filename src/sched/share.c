@@ -15,7 +15,7 @@
 #include "sched/state.h"
 #include "sched/worker.h"
 
-#define BULK_MAX 64
+#define BULK_MAX 256
 #define EACH_BYTE UINT64_C(0x0101010101010101)
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 

@@ -89,14 +89,20 @@ static inline struct hd_waiter *hd__waitq_claim(struct hd_worker *w, struct hd_w
 /* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
 
-/* The wait is over, and decided: makes the process ready. On its home worker. */
-static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
+/* The wait is over, and decided: its deadline is. On its home worker. */
+static inline void hd__end_wait(struct hd_worker *w, struct hd_process *p)
 {
 	HD_ASSERT(p->state == HD_WAITING, "a process that does not wait was woken");
 	if (unlikely(p->timer != 0)) {
 		st_rlx(&p->timer, 0);
 		hd__timers_forget(&w->timers);
 	}
+}
+
+/* Then it is ready. */
+static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
+{
+	hd__end_wait(w, p);
 	hd__make_ready(w, p);
 }
 

@@ -293,9 +293,90 @@ HD_PROCESS_TEST(join_hands_over_to_a_child_that_never_ran)
 
 	CHECK_EQ(stats_now().handoffs, 0);
 	CHECK_EQ(hd_join(c, NULL, HD_FOREVER), 0);
-	CHECK_STR(trace_text(), "cab"); /* it went before its equals; the joiner goes behind them */
-	CHECK_EQ(stats_now().handoffs, 1);
+	CHECK_STR(trace_text(), "c"); /* it went before its equals, and the joiner went on where it had been */
+	CHECK_EQ(stats_now().handoffs, 2);
 	CHECK(stats_now().direct_switches > direct);
+	hd_yield();
+	CHECK_STR(trace_text(), "cab");
+}
+
+static void *yield_and_say(void *word)
+{
+	hd_yield();
+	return say(word);
+}
+
+/* Who has been off the worker has used up the turn that its joiner lent it. */
+HD_PROCESS_TEST(join_goes_to_the_tail_if_the_child_did_not_end_at_once)
+{
+	spawn_word(say, "a");
+	hd_pid b = spawn_word(yield_and_say, "b");
+	spawn_word(say, "c");
+
+	CHECK_EQ(hd_join(b, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "acb");
+	spawn_word(say, "d");
+	hd_pid e = spawn_word(yield_and_say, "e");
+	spawn_word(yield_and_say, "f");
+	CHECK_EQ(hd_join(e, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "acbdef");
+}
+
+static void *join_and_say(void *word)
+{
+	CHECK_EQ(hd_join(spawn_word(say, "child "), NULL, HD_FOREVER), 0);
+	return say(word);
+}
+
+/* A turn that was lent can be lent on, and comes back the whole way. */
+HD_PROCESS_TEST(join_gets_its_turn_back_through_a_chain)
+{
+	spawn_word(say, "bystander ");
+	CHECK_EQ(hd_join(spawn_word(join_and_say, "parent "), NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "child parent ");
+	CHECK_EQ(stats_now().handoffs, 4);
+}
+
+static hd_pid joiner;
+
+static void *stop_joiner_and_say(void *word)
+{
+	CHECK_EQ(hd_suspend(joiner, HD_FOREVER), 0);
+	return say(word);
+}
+
+static void *join_b_and_say(void *word)
+{
+	spawn_word(say, "a");
+	CHECK_EQ(hd_join(spawn_word(stop_joiner_and_say, "b"), NULL, HD_FOREVER), 0);
+	return say(word);
+}
+
+HD_PROCESS_TEST(join_of_a_suspended_joiner_does_not_get_its_turn_back)
+{
+	joiner = spawn_word(join_b_and_say, "joiner");
+	hd_yield();
+	CHECK_STR(trace_text(), "b");
+	hd_yield();
+	CHECK_STR(trace_text(), "ba");
+	CHECK_EQ(hd_resume(joiner), 0);
+	CHECK_EQ(hd_join(joiner, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "bajoiner");
+}
+
+static void *spawn_better_and_say(void *word)
+{
+	say(word);
+	CHECK_EQ(hd_set_priority(hd_self(), 50), 0);
+	spawn_word_at(45, say, "better ");
+	return NULL;
+}
+
+HD_PROCESS_TEST(join_does_not_get_its_turn_back_past_a_higher_priority)
+{
+	spawn_word(say, "a");
+	CHECK_EQ(hd_join(spawn_word(spawn_better_and_say, "b "), NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "b better a");
 }
 
 HD_PROCESS_TEST(join_hands_over_to_a_child_of_lower_priority_if_nobody_better_is_ready)
@@ -305,7 +386,7 @@ HD_PROCESS_TEST(join_hands_over_to_a_child_of_lower_priority_if_nobody_better_is
 
 	CHECK_EQ(hd_join(b, NULL, HD_FOREVER), 0);
 	CHECK_STR(trace_text(), "b");
-	CHECK_EQ(stats_now().handoffs, 1);
+	CHECK_EQ(stats_now().handoffs, 2);
 }
 
 HD_PROCESS_TEST(join_does_not_hand_over_past_a_higher_priority)
@@ -317,12 +398,6 @@ HD_PROCESS_TEST(join_does_not_hand_over_past_a_higher_priority)
 	CHECK_EQ(hd_join(b, NULL, HD_FOREVER), 0);
 	CHECK_STR(trace_text(), "better ab");
 	CHECK_EQ(stats_now().handoffs, 0);
-}
-
-static void *yield_and_say(void *word)
-{
-	hd_yield();
-	return say(word);
 }
 
 HD_PROCESS_TEST(join_does_not_hand_over_to_a_child_that_has_run)
@@ -349,7 +424,7 @@ HD_PROCESS_TEST(join_does_not_hand_over_to_a_suspended_child)
 	CHECK_STR(trace_text(), "");
 	CHECK_EQ(hd_resume(pid), 0);
 	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
-	CHECK_EQ(stats_now().handoffs, 1);
+	CHECK_EQ(stats_now().handoffs, 2);
 }
 
 static uint64_t handoffs_at_bystander;
@@ -380,7 +455,17 @@ HD_PROCESS_TEST(at_most_64_handoffs_in_a_row)
 	CHECK_EQ(handoffs_at_bystander, 64);
 	CHECK_EQ(depth_at_bystander, 64);
 	CHECK_EQ(depth, 200);
-	CHECK(stats_now().handoffs > 64 && stats_now().handoffs < 200);
+	CHECK(stats_now().handoffs > 64 && stats_now().handoffs < 400);
+}
+
+/* There and back are two: the level's head waits for no more than 32 children that do nothing. */
+HD_PROCESS_TEST(at_most_64_handoffs_there_and_back)
+{
+	born(hd_spawn(look, NULL));
+	for (depth = 0; depth < 40; depth++)
+		CHECK_EQ(hd_join(born(hd_spawn(nothing, NULL)), NULL, HD_FOREVER), 0);
+	CHECK_EQ(depth_at_bystander, 32);
+	CHECK_EQ(handoffs_at_bystander, 64);
 }
 
 HD_PROCESS_TEST(join_that_only_tries_starts_nothing)

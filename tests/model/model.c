@@ -30,6 +30,7 @@ struct process {
 	enum bond bond;
 	uint8_t joiner; /* JOINED: who */
 	uint8_t joins;	/* whom it is joining, or NOBODY */
+	unsigned lent;	/* the turn in which its joiner let it run; 0: it was its own */
 	int index, result;
 	struct op op;
 	int value; /* ended: for its joiner */
@@ -46,6 +47,7 @@ struct model {
 	bool to_tail;	  /* the runner goes behind its equals at the end of this operation */
 	unsigned hand_to; /* who runs next, out of turn; NOBODY */
 	unsigned handoffs;
+	unsigned turn; /* counts who was chosen as the first of the ready ones */
 	struct release release;
 	struct log *log;
 	unsigned long *corners;
@@ -271,6 +273,20 @@ static int detach(struct model *m, unsigned p)
 	return 0;
 }
 
+/* Who ends in the turn that its joiner lent it gives it back (9). */
+static void hand_back(struct model *m, const struct process *me)
+{
+	if (me->lent != m->turn || m->p[me->joiner].state != HD_READY || highest(m) > m->p[me->joiner].priority)
+		return;
+	if (m->handoffs == HANDOFFS_MAX) {
+		meet(m, CORNER_HAND_BACK_LIMIT);
+		return;
+	}
+	if (m->ready.of[best(m)] != me->joiner)
+		meet(m, CORNER_HAND_BACK);
+	m->hand_to = me->joiner;
+}
+
 static void end(struct model *m, int value)
 {
 	struct process *me = &m->p[m->running];
@@ -281,6 +297,7 @@ static void end(struct model *m, int value)
 	if (me->bond == JOINED) { /* it is forgotten when its joiner goes on */
 		m->p[me->joiner].result = value;
 		make_ready(m, me->joiner);
+		hand_back(m, me);
 	}
 }
 
@@ -344,13 +361,17 @@ static void give_way(struct model *m)
 			insert(&m->ready, 0, me);
 	}
 	if (m->hand_to != NOBODY) {
+		if (!m->p[m->hand_to].has_run)
+			m->p[m->hand_to].lent = m->turn;
 		m->running = m->hand_to;
 		take_out(&m->ready, m->running);
 		m->handoffs++;
 	} else {
 		CHECK(m->ready.count > 0); /* main is always ready or running */
 		m->running = take(&m->ready, best(m));
+		m->p[m->running].lent = 0;
 		m->handoffs = 0;
+		m->turn++;
 	}
 	m->p[m->running].state = HD_RUNNING;
 	m->p[m->running].has_run = true;
@@ -389,7 +410,9 @@ void model_run(const struct script *s, enum hd_preempted preempted, struct log *
 	static struct model model;
 	struct model *m = &model;
 
-	*m = (struct model){ .script = s, .preempted = preempted, .hand_to = NOBODY, .log = log, .corners = corners };
+	*m = (struct model){
+		.script = s, .preempted = preempted, .hand_to = NOBODY, .turn = 1, .log = log, .corners = corners
+	};
 	m->p[0] = (struct process){ .state = HD_RUNNING, .priority = 10, .has_run = true, .joins = NOBODY, .index = -1 };
 	for (unsigned i = 0; i < s->semaphores; i++)
 		m->signals[i] = s->signals[i];

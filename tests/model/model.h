@@ -22,6 +22,8 @@ enum corner {
 	CORNER_HAND_OFF,	   /* past others of its level */
 	CORNER_HAND_OFF_REFUSED,   /* because a higher priority was ready */
 	CORNER_HAND_OFF_LIMIT,	   /* because there were 64 in a row */
+	CORNER_HAND_BACK,	   /* to the joiner, past others of its level */
+	CORNER_HAND_BACK_LIMIT,	   /* not any more, for there were 64 in a row */
 	CORNER_SECOND_JOINER,
 	CORNER_SELF_JOIN,
 	CORNER_JOINED_ZOMBIE,
