@@ -17,11 +17,13 @@
 #define TICK HD_MS(10)
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
-/* How long a process waits in a share before an idle worker is woken for it. Behind a worker that gets on with its queue that is
- * longer: most likely they will all have run before somebody else is awake, and those that belong together stay together. */
+/* How long a process waits in a share before an idle worker is woken for it. Behind a worker that gets on with its queue, or that
+ * does nothing but spawn, that is longer: most likely they will all have run before somebody else is awake, and those that belong
+ * together stay together. */
 #define SURPLUS_LONG HD_US(100)
 #define SURPLUS_LONG_IF_FAST HD_MS(4)
-#define FAST 8 /* switches in SURPLUS_LONG */
+#define FAST 8		  /* switches in SURPLUS_LONG */
+#define FAST_SPAWNING 250 /* processes made ready in SURPLUS_LONG */
 #define PATIENCE 20
 
 /* When to look at this worker again, no sooner than after a pause. */
@@ -60,7 +62,9 @@ static bool is_surplus(struct hd__sched *sched)
 static void ripen(struct hd_worker *w, hd_time now, hd_time passed)
 {
 	uint64_t switches = ld_rlx(&w->stats.switches), ripe = 0;
-	bool fast = (hd_time)(switches - w->seen_pace) * SURPLUS_LONG >= FAST * passed;
+	uint64_t arrivals = ld_rlx(&w->arrivals);
+	bool fast = (hd_time)(switches - w->seen_pace) * SURPLUS_LONG >= FAST * passed ||
+		    (hd_time)(arrivals - w->seen_arrivals) * SURPLUS_LONG >= FAST_SPAWNING * passed;
 
 	w->seen_pace = switches;
 	uint64_t first = ld_rlx(&w->share.first);
@@ -69,7 +73,7 @@ static void ripen(struct hd_worker *w, hd_time now, hd_time passed)
 	if (!fast && first != 0 && first == w->seen_first && hd__rank_arrival(first) > ripe)
 		ripe = hd__rank_arrival(first); /* its number may be ahead: see link_elsewhere_locked */
 	w->seen_first = first;
-	w->seen_arrivals = ld_rlx(&w->arrivals);
+	w->seen_arrivals = arrivals;
 	if (now >= w->old_at + SURPLUS_LONG_IF_FAST) {
 		if (ripe == 0)
 			ripe = w->old_arrivals;
