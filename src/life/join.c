@@ -36,8 +36,6 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 {
 	struct hd_process *p, *next = NULL;
 
-	if (caller->w != NULL)
-		caller->w = hd__safe_point(caller->w);
 	p = hd__table_find(&caller->sched->table, pid);
 	bool alive = p != NULL && hd__alive(ld_acq(&p->control), pid);
 	bool past = until <= 0 || (alive && hd__is_past(caller->w, until)); /* who is dead can be joined at any time */
@@ -90,7 +88,7 @@ int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)
 int hd_join(hd_pid pid, void **result, hd_time until)
 {
 	struct hd__caller caller = hd__call_begin();
-	struct hd_end end;
+	struct hd_end end = { .kind = HD_END_RETURNED };
 
 	if (caller.sched == NULL)
 		return -EPERM;

@@ -10,6 +10,8 @@ static struct {
 	bool from_then_on;
 } faults[HD__FAULTS];
 
+bool (*hd__fault_door)(enum hd__fault kind);
+
 void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on)
 {
 	faults[kind].from_then_on = from_then_on;
@@ -20,6 +22,8 @@ bool hd__fault_strikes(enum hd__fault kind)
 {
 	unsigned n = ld_acq(&faults[kind].countdown);
 
+	if (unlikely(hd__fault_door != NULL))
+		return hd__fault_door(kind);
 	while (n != 0) {
 		bool strikes = n == 1;
 		unsigned next = strikes && faults[kind].from_then_on ? 1 : n - 1;

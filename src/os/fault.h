@@ -3,6 +3,7 @@
 #define OS_FAULT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum hd__fault {
 	HD__FAULT_ALLOC,   /* malloc */
@@ -15,6 +16,9 @@ enum hd__fault {
 
 /* From now on the nth call (1 is the next) of this kind fails: once, or it and all after it. 0 disarms. */
 void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on);
+
+/* Whoever else may say that a call of a kind fails; NULL: nobody. */
+extern bool (*hd__fault_door)(enum hd__fault kind);
 
 /* Asked by os/ at each call: should this one fail? */
 bool hd__fault_strikes(enum hd__fault kind);

@@ -7,8 +7,9 @@
 #include "base/atomic.h"
 #include "os/memory.h"
 
-#define HD__STACK_MIN_CLASS 14 /* 16 KiB */
-#define HD__STACK_MAX_CLASS 30 /* 1 GiB */
+#define HD__STACK_MIN_CLASS 14		      /* 16 KiB */
+#define HD__STACK_MAX_CLASS 30		      /* 1 GiB */
+#define HD__MAIN_STACK_SIZE ((size_t)8 << 20) /* the first process's, at least */
 
 /* Stacks of one size, for all workers. */
 struct hd__stacks {

@@ -44,7 +44,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 
 int hd__signal_stack_start(struct hd__signal_stack *s)
 {
-	s->memory = hd__os_alloc(SIGNAL_STACK_SIZE);
+	s->memory = hd__os_reserve(SIGNAL_STACK_SIZE, 0); /* hardly ever touched */
 	if (s->memory == NULL)
 		return -ENOMEM;
 	stack_t stack = { .ss_sp = s->memory, .ss_size = SIGNAL_STACK_SIZE };
@@ -55,7 +55,7 @@ int hd__signal_stack_start(struct hd__signal_stack *s)
 void hd__signal_stack_stop(struct hd__signal_stack *s)
 {
 	sigaltstack(&s->before, NULL);
-	hd__os_free(s->memory);
+	hd__os_unreserve(s->memory, SIGNAL_STACK_SIZE);
 }
 
 void hd__overflow_watch_start(void)

@@ -4,11 +4,11 @@
  * Callers:   a plain thread, which becomes the first worker. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rt/rt.h"
 #include "sched/gate.h"
-
-#define MAIN_STACK_SIZE ((size_t)8 << 20)
+#include "sim/sim.h"
 
 static bool busy; /* a runtime runs, or is being built or taken down; any thread, exchange */
 
@@ -30,7 +30,7 @@ __attribute__((constructor)) static void prepare_for_fork(void)
 static int build(struct hd__sched *sched, const struct hd_config *config, const struct hd__doors *doors)
 {
 	sched->config = *config;
-	sched->nworkers = config->workers;
+	sched->nworkers = doors != NULL && doors->at_every_call ? 1 : config->workers;
 	sched->stack_class = hd__stack_class(config->stack_size);
 	sched->stop_code = HD__NO_CODE;
 	if (doors != NULL)
@@ -96,7 +96,7 @@ static void *work_beside(void *arg)
 /* The threads, the gate, the first process; then the workers' lives. */
 static int live(struct hd__sched *sched, hd_entry main, void *arg)
 {
-	size_t stack_size = sched->config.stack_size > MAIN_STACK_SIZE ? sched->config.stack_size : MAIN_STACK_SIZE;
+	size_t stack_size = sched->config.stack_size > HD__MAIN_STACK_SIZE ? sched->config.stack_size : HD__MAIN_STACK_SIZE;
 	struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size };
 	unsigned started = 1;
 
@@ -133,6 +133,25 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	return sched->stop_code;
 }
 
+static int run(const struct hd_config *config, const struct hd__doors *doors, hd_entry main, void *arg)
+{
+	size_t size = sizeof(struct hd__sched) + config->workers * sizeof(struct hd_worker);
+	struct hd__sched *sched = hd__os_reserve(size, 0);
+
+	if (sched == NULL)
+		return -ENOMEM;
+	int err = build(sched, config, doors);
+	if (err == 0 && doors != NULL && doors->begun != NULL)
+		doors->begun(sched);
+	if (err == 0)
+		err = live(sched, main, arg);
+	if (doors != NULL && doors->ended != NULL && !doors->ended(sched, err))
+		return err;
+	take_down(sched);
+	hd__os_unreserve(sched, size);
+	return err;
+}
+
 int hd__run_with(const struct hd_config *given, const struct hd__doors *doors, hd_entry main, void *arg)
 {
 	struct hd_config config;
@@ -143,25 +162,28 @@ int hd__run_with(const struct hd_config *given, const struct hd__doors *doors, h
 		return -EBUSY;
 	int saved = errno;
 	int err = hd__config_resolve(&config, given);
-	if (err == 0) {
-		size_t size = sizeof(struct hd__sched) + config.workers * sizeof(struct hd_worker);
-		struct hd__sched *sched = hd__os_reserve(size, 0);
-		err = -ENOMEM;
-		if (sched != NULL) {
-			err = build(sched, &config, doors);
-			if (err == 0)
-				err = live(sched, main, arg);
-			take_down(sched);
-			hd__os_unreserve(sched, size);
-		}
-	}
+	if (err == 0)
+		err = run(&config, doors, main, arg);
 	errno = saved;
 	st_rel(&busy, false);
 	return err;
 }
 
+/* As many virtual workers as there would be real ones; but not as many as the machine has CPUs. */
+static int simulate(const struct hd_config *given, hd_entry main, void *arg)
+{
+	struct hd_config config = given != NULL ? *given : (struct hd_config){ 0 };
+	bool said = config.workers != 0 || (!config.fixed && getenv("HEDDLE_WORKERS") != NULL);
+
+	if (!said)
+		config.workers = HD__SIM_WORKERS;
+	return hd__run_with(&config, hd__sim_doors(), main, arg);
+}
+
 int hd_run(const struct hd_config *config, hd_entry main, void *arg)
 {
+	if (unlikely(hd__self() == NULL && hd__sim_begin()))
+		return simulate(config, main, arg);
 	return hd__run_with(config, NULL, main, arg);
 }
 

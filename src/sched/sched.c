@@ -249,8 +249,10 @@ struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor)
 
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 {
-	if (w->handoffs >= HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || hd__best_level(w) > ld_rlx(&p->priority))
+	if (w->handoffs >= HANDOFFS_MAX || hd__best_level(w) > ld_rlx(&p->priority))
 		return false;
+	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR) && w->sched->config.workers > 1)
+		return false; /* another worker might have taken it */
 	if (!hd__share_take_this(w, p)) {
 		if (!hd__is_pinned_to(p, w) || p->state != HD_READY || p->switches != 0)
 			return false;
@@ -393,6 +395,11 @@ void hd__attend(struct hd_worker *w)
 		w->resched |= HD__STEAL_DUE; /* others may take what we have as good: look once more, at what then runs */
 	if (stops) {
 		leave(w, me, next);
+		return;
+	}
+	if (unlikely(resched & HD__ASK_DOOR)) {
+		w->stepping = !tail;
+		give_way(w, me, true, 0, NULL);
 		return;
 	}
 	if (resched & HD__QUANTUM_OVER && (best >= me->priority || next != NULL)) {

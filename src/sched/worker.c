@@ -255,6 +255,8 @@ void hd__worker_run(struct hd_worker *w)
 		}
 		if (w->counted == 0 && w->sched->hooks.idle(w) == 0)
 			break;
+		if (unlikely(ld_rlx(&w->attention) != 0))
+			continue; /* it is over, and whoever is left is told before anybody else runs */
 		hd__run_next(w);
 	}
 	self = NULL;

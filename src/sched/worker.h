@@ -44,8 +44,11 @@ enum {
 	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
 	HD__QUANTUM_OVER = 4, /* because of that */
 	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
-	HD__STEAL_DUE = 16    /* a look at what the others share is due */
+	HD__STEAL_DUE = 16,   /* a look at what the others share is due */
+	HD__ASK_DOOR = 32     /* the choice is not ours, and every call is one */
 };
+
+struct hd__sched;
 
 /* What the simulator replaces; handed in at start. */
 struct hd__doors {
@@ -55,6 +58,13 @@ struct hd__doors {
 	/* The choice of the next process: NULL is the rule (highest priority, first come). Takes it off the run queue; NULL
 	 * only when nothing is ready. */
 	struct hd_process *(*choose)(struct hd_worker *w);
+	/* It is asked at every heddle call, whether or not the runner should give way; keeps HD__ASK_DOOR up in w->resched. There
+	 * is one worker then, however many the configuration says. */
+	bool at_every_call;
+	/* The runtime is built and nothing has run yet; all is over and nothing taken down yet: false if it need not be, because
+	 * the program is about to end. NULL: nobody cares. */
+	void (*begun)(struct hd__sched *sched);
+	bool (*ended)(struct hd__sched *sched, int code);
 };
 
 /* What the rooms above put in, so that includes point downwards. Set by rt/. */
@@ -102,6 +112,7 @@ struct hd_worker {
 	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
 	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
 	bool unannounced;		 /* something was put into the share for us to run at once; nobody else was told */
+	bool stepping;			 /* for doors.choose: the runner would go on, if it could */
 	bool over;			 /* stop_at has come: nobody runs any more */
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */

@@ -27,6 +27,8 @@ int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
 	if (s->excess > 0) {
 		st_rlx(&s->excess, s->excess - 1);
 		hd__waitq_unlock(&s->waiters);
+		if (w != NULL && unlikely(w->resched != 0))
+			hd__attend(w);
 		return 0;
 	}
 	return hd__park(w, &s->waiters, until, HD_WAIT_SEMAPHORE);
@@ -62,10 +64,12 @@ __attribute__((always_inline)) static inline int give_signal(struct hd_worker *w
 int hd_semaphore_signal(struct hd_semaphore *s)
 {
 	struct hd_worker *w = hd__self();
-	int err = give_signal(w, s);
 
-	if (w != NULL)
-		hd__safe_point(w);
+	if (likely(w != NULL))
+		w = hd__safe_point(w);
+	int err = give_signal(w, s);
+	if (likely(w != NULL) && unlikely(w->resched != 0))
+		hd__attend(w);
 	return err;
 }
 

@@ -216,7 +216,8 @@ static void bother(unsigned *seed)
 		CHECK(one_of(hd_suspend(pid, 0), -EINPROGRESS, -ESRCH));
 		break;
 	case 1:
-		CHECK(one_of(hd_suspend(pid, hd_after(HD_MS(1))), -ETIMEDOUT, -ESRCH));
+		err = hd_suspend(pid, hd_after(HD_MS(1)));
+		CHECK(one_of(err, -ETIMEDOUT, -ESRCH) || err == -EINPROGRESS); /* that may be over before it is asked */
 		break;
 	case 2:
 		CHECK(one_of(hd_set_priority(pid, 30 + (int)(next_random(seed) % 20)), -ESRCH, 0));

@@ -216,7 +216,7 @@ static void *expect_a_grant(void *until)
 	return NULL;
 }
 
-/* The deadline has passed when the signal is given, but the worker has not come to look at the clock: the grant came first. */
+/* The deadline passes when the signal has been given, but the waiter has not been able to take it: the grant came first. */
 HD_PROCESS_TEST(semaphore_grant_that_comes_first_beats_a_deadline)
 {
 	if (hd_is_emulated())
@@ -225,9 +225,12 @@ HD_PROCESS_TEST(semaphore_grant_that_comes_first_beats_a_deadline)
 	hd_pid other = hd_spawn_at(50, expect_a_grant, &until);
 	struct timespec pause = { 0, 1000000 };
 
-	while (kernel_now() < until + HD_MS(5)) /* no safe point */
-		nanosleep(&pause, NULL);
+	CHECK_EQ(hd_suspend(other, HD_FOREVER), 0);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
+	while (kernel_now() < until + HD_MS(5))
+		nanosleep(&pause, NULL);
+	CHECK_EQ(hd_sleep(HD_MS(1)), 0); /* the worker looks at the clock */
+	CHECK_EQ(hd_resume(other), 0);
 	CHECK_EQ(hd_join(other, NULL, HD_FOREVER), 0);
 	CHECK(!hd_semaphore_is_signaled(&sem));
 }

@@ -1,0 +1,23 @@
+/* sim/choice.h - every choice of a simulated run, drawn from its plan. */
+#ifndef SIM_CHOICE_H
+#define SIM_CHOICE_H
+
+#include "sim/plan.h"
+
+/* A run begins: plan and results are in `page`. */
+void hd__sim_choice_begin(struct hd__sim_page *page);
+
+/* Which of so many options. The first is the usual one; `free`: it is no more natural than the others. `who` has the process that
+ * each option is about; NULL: it is whether something fails. */
+unsigned hd__sim_decide(enum hd__sim_kind kind, bool free, unsigned options, const hd_pid *who);
+
+/* That one gives way of its own will: policies that favour somebody do not favour it any more. */
+void hd__sim_yielded(hd_pid who);
+
+/* Something happened that two runs of the same plan must have in common. */
+void hd__sim_mix(uint64_t what);
+
+/* The run cannot go on. Does not return. */
+void hd__sim_give_up(enum hd__sim_verdict verdict);
+
+#endif

@@ -1,0 +1,349 @@
+/* sim/doors.c - virtual time, virtual workers, failures: what a simulated runtime is given instead of the real ones.
+ *
+ * Owns:       the virtual clock; the seats.
+ * Invariant:  a seat is a virtual worker. Who sits is ready or running, and no ready process without a seat has a higher priority
+ *             than one with a seat: rule 1, on so many workers. Who sits keeps its seat until it waits, ends, yields, or a
+ *             higher priority needs it. So whatever happens here can happen on so many workers, one step after the other.
+ * Callers:    the scheduler, through its doors, on the one kernel thread there is.
+ *
+ * With one seat the order of the queues is kept, and there is nothing to choose. With several, processes of equal priority take a
+ * free seat in any order: real workers have a queue each, and steal. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <execinfo.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "os/fault.h"
+#include "sched/sched.h"
+#include "sim/choice.h"
+#include "sim/server.h"
+#include "sim/sim.h"
+
+#define STEP HD_US(1) /* what a step takes */
+#define PATIENCE 1000 /* steps in a row by one process while others could run: it is taken to wait for one of them */
+#define NOBODY UINT32_MAX
+
+static struct {
+	hd_time now;
+	unsigned seats; /* how many there are */
+	unsigned taken;
+	struct seat {
+		struct hd_process *process;
+		hd_pid pid;
+	} seat[HD__SIM_WORKERS_MAX];
+	hd_pid last; /* who ran last, and for how many steps in a row */
+	unsigned steps;
+	unsigned runs; /* of hd_run, that have ended */
+} s;
+
+/* ---- time ---- */
+
+static hd_time read_clock(const struct hd__clock *clock)
+{
+	(void)clock;
+	return s.now;
+}
+
+/* Nothing is ready: time passes until something is. */
+static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until)
+{
+	(void)poller, (void)word, (void)value;
+	if (until == HD_FOREVER) {
+		hd__complain("heddle: nobody can run and no deadline will come, but hd_hold_open keeps the runtime waiting\n");
+		hd__sim_give_up(HD__SIM_DEADLOCK);
+	}
+	if (until > s.now)
+		s.now = until;
+}
+
+static void wake_nobody(struct hd__poller *poller, uint32_t *word)
+{
+	(void)poller, (void)word;
+}
+
+/* ---- failures ---- */
+
+static bool fails(void)
+{
+	const struct hd__sim_plan *plan = &hd__sim_page->plan;
+	uint32_t met = ++hd__sim_page->result.faults_met;
+
+	if (plan->fail_at != 0)
+		return met == plan->fail_at || (plan->fail_on && met > plan->fail_at);
+	return hd__sim_decide(HD__SIM_FAULT, true, 2, NULL) == 1;
+}
+
+static bool call_fails(enum hd__fault kind)
+{
+	static const uint8_t bits[HD__FAULTS] = { [HD__FAULT_ALLOC] = HD__SIM_FAIL_ALLOC,
+						  [HD__FAULT_MAP] = HD__SIM_FAIL_MAP,
+						  [HD__FAULT_GUARD] = HD__SIM_FAIL_GUARD };
+	return hd__sim_page->plan.faults & bits[kind] && fails();
+}
+
+/* ---- the virtual workers ---- */
+
+static bool sits(const struct hd_process *p)
+{
+	for (unsigned i = 0; i < s.taken; i++)
+		if (s.seat[i].process == p)
+			return true;
+	return false;
+}
+
+static void sit_down(struct hd_worker *w, struct hd_process *p)
+{
+	s.seat[s.taken++] = (struct seat){ p, hd__pid(&w->sched->table, p) };
+}
+
+static void stand_up(unsigned i)
+{
+	memmove(&s.seat[i], &s.seat[i + 1], (--s.taken - i) * sizeof s.seat[0]);
+}
+
+/* Whoever is not ready any more, or is somebody else by now, leaves its seat. */
+static void clear_seats(struct hd_worker *w)
+{
+	for (unsigned i = 0; i < s.taken;) {
+		struct hd_process *p = s.seat[i].process;
+		if (p->state != HD_READY || hd__pid(&w->sched->table, p) != s.seat[i].pid)
+			stand_up(i);
+		else
+			i++;
+	}
+}
+
+/* The highest level at which somebody stands; 0: none. *n: how many do. */
+static int best_standing(struct hd_worker *w, unsigned *n)
+{
+	for (int level = w->runq.highest; level >= HD__PRIORITY_MIN; level--) {
+		*n = 0;
+		for (struct hd_process *p = hd__runq_level(&w->runq, level)->head; p != NULL; p = p->next)
+			*n += !sits(p);
+		if (*n > 0)
+			return level;
+	}
+	return 0;
+}
+
+/* One of the `n` who stand at that level takes a seat: the first of the queue, if there is one seat in all. */
+static void seat_one(struct hd_worker *w, int level, unsigned n)
+{
+	hd_pid who[HD__SIM_WORKERS_MAX];
+	unsigned listed = 0, chosen;
+
+	if (s.seats == 1)
+		n = 1;
+	else if (n > HD__SIM_WORKERS_MAX)
+		n = HD__SIM_WORKERS_MAX; /* of a crowd, the first so many have a chance */
+	struct hd_process *p;
+	for (p = hd__runq_level(&w->runq, level)->head; listed < n; p = p->next)
+		if (!sits(p))
+			who[listed++] = hd__pid(&w->sched->table, p);
+	chosen = hd__sim_decide(HD__SIM_SEAT, true, n, who);
+	sit_down(w, hd__table_find(&w->sched->table, who[chosen]));
+}
+
+/* Where somebody of the lowest priority sits, the last who came. */
+static unsigned lowest_seat(void)
+{
+	unsigned lowest = 0;
+
+	for (unsigned i = 1; i < s.taken; i++)
+		if (s.seat[i].process->priority <= s.seat[lowest].process->priority)
+			lowest = i;
+	return lowest;
+}
+
+/* All seats are taken by whom they belong to. */
+static void fill_seats(struct hd_worker *w)
+{
+	unsigned n;
+	int level;
+
+	while ((level = best_standing(w, &n)) > 0) {
+		if (s.taken == s.seats) {
+			unsigned i = lowest_seat();
+			struct hd_process *p = s.seat[i].process;
+			if (p->priority >= level)
+				return;
+			stand_up(i); /* preempted: rule 3 */
+			hd__runq_remove(&w->runq, p);
+			if (w->sched->config.preempted == HD_PREEMPTED_HEAD)
+				hd__runq_push_head(&w->runq, p);
+			else
+				hd__runq_push_tail(&w->runq, p);
+			hd__runq_spill(&w->runq);
+		}
+		seat_one(w, level, n);
+	}
+}
+
+static uint32_t slot_of(struct hd_worker *w, const struct hd_process *p)
+{
+	return p != NULL ? hd__slot(&w->sched->table, p) : NOBODY;
+}
+
+/* For the story of the run. */
+static void tell(struct hd_worker *w, const struct hd_process *me, const struct hd_process *next, unsigned option)
+{
+	struct hd__sim_page *page = hd__sim_page;
+	void *frames[HD__SIM_FRAMES];
+
+	if (page->events == HD__SIM_EVENTS_MAX)
+		return;
+	struct hd__sim_event *e = &page->event[page->events];
+	*e = (struct hd__sim_event){ .when = s.now,
+				     .decision = page->result.decisions,
+				     .who = slot_of(w, me),
+				     .next = slot_of(w, next),
+				     .state = me != NULL ? me->state : 0,
+				     .why = me != NULL ? me->why : 0,
+				     .options = (uint8_t)s.taken,
+				     .option = (uint8_t)option };
+	if (me != NULL) {
+		memcpy(e->name, me->name, sizeof e->name);
+		int n = backtrace(frames, HD__SIM_FRAMES);
+		e->frames = n > 0 ? (uint32_t)n : 0;
+		for (uint32_t i = 0; i < e->frames; i++)
+			e->frame[i] = (uintptr_t)frames[i];
+	}
+	memcpy(e->next_name, next->name, sizeof e->next_name);
+	page->events++;
+}
+
+/* A step is over: who does the next? */
+static struct hd_process *choose(struct hd_worker *w)
+{
+	struct hd_process *me = w->current;
+	struct hd__sim_plan *plan = &hd__sim_page->plan;
+	bool goes_on = me != NULL && me->state == HD_READY && w->stepping;
+	hd_pid who[HD__SIM_WORKERS_MAX];
+	unsigned first = 0;
+
+	w->resched |= HD__ASK_DOOR;
+	w->stepping = false;
+	hd__runq_spill(&w->runq);
+	if (++hd__sim_page->result.steps > (plan->steps != 0 ? plan->steps : HD__SIM_STEPS))
+		hd__sim_give_up(HD__SIM_LIVELOCK);
+	s.now += STEP;
+	clear_seats(w);
+	if (goes_on && !sits(me) && s.taken < s.seats)
+		sit_down(w, me); /* it came by a hand-off */
+	for (unsigned i = 0; i < s.taken; i++)
+		if (s.seat[i].process == me)
+			first = i;
+	if (goes_on && s.taken > 1 && s.last == s.seat[first].pid && ++s.steps % PATIENCE == 0)
+		goes_on = false;
+	if (me != NULL && me->state == HD_READY && !goes_on) {
+		hd__sim_yielded(hd__pid(&w->sched->table, me));
+		if (sits(me)) /* to the end of the row; if anybody else wants the seat, it is free */
+			stand_up(first);
+	}
+	fill_seats(w);
+	if (s.taken == 0)
+		return NULL;
+	if (goes_on && !sits(me))
+		goes_on = false; /* somebody better has its seat */
+	first = first < s.taken ? first : 0;
+	for (unsigned i = 0; goes_on && i < s.taken; i++)
+		if (s.seat[i].process == me)
+			first = i;
+	if (!goes_on && s.seat[first].process == me)
+		first = (first + 1) % s.taken; /* whoever is next in the row */
+	for (unsigned i = 0; i < s.taken; i++)
+		who[i] = s.seat[(first + i) % s.taken].pid;
+	unsigned option = hd__sim_decide(HD__SIM_RUNNER, !goes_on, s.taken, who);
+	struct hd_process *next = s.seat[(first + option) % s.taken].process;
+	if (s.last != who[option]) {
+		s.last = who[option];
+		s.steps = 0;
+	}
+	hd__sim_mix((uint64_t)who[option] ^ (uint64_t)s.now << 24 ^ (me != NULL ? (uint64_t)me->state << 8 | me->why : 0));
+	if (hd__sim_page->tell)
+		tell(w, me, next, option);
+	hd__runq_remove(&w->runq, next);
+	if (plan->faults & HD__SIM_FAIL_TIME && w->alarm != HD_FOREVER && w->alarm > s.now && fails())
+		s.now = w->alarm;
+	if (s.now >= w->alarm)
+		w->resched |= HD__CLOCK_DUE;
+	return next;
+}
+
+/* ---- a run ---- */
+
+/* What every run will need, it need not make: a stack for main and some for others. */
+static void make_stacks(struct hd__sched *sched)
+{
+	struct hd_worker *w = &sched->workers[0];
+	const unsigned classes[] = { sched->stack_class, hd__stack_class(HD__MAIN_STACK_SIZE) };
+
+	for (unsigned i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+		struct hd__stacks *stacks = &sched->stacks[classes[i]];
+		if (hd__stacks_promise(stacks) != 0)
+			continue;
+		char *stack = hd__stacks_take(stacks, &w->stacks[classes[i]]);
+		if (stack != NULL)
+			hd__stacks_drop(stacks, &w->stacks[classes[i]], stack);
+		hd__stacks_unpromise(stacks);
+	}
+}
+
+static void begun(struct hd__sched *sched)
+{
+	make_stacks(sched);
+	hd__sim_serve();
+	unsigned wanted = hd__sim_page->plan.workers;
+
+	s.now = HD_SEC(1);
+	s.taken = 0;
+	s.last = 0;
+	s.seats = wanted != 0 ? wanted : sched->config.workers;
+	if (s.seats > HD__SIM_WORKERS_MAX)
+		s.seats = HD__SIM_WORKERS_MAX;
+	sched->config.workers = s.seats;
+	if (hd__sim_page->plan.faults != 0)
+		hd__fault_door = call_fails;
+}
+
+/* How many have ended and nobody has cared. */
+static uint32_t left_over(const struct hd__sched *sched)
+{
+	uint32_t n = 0;
+
+	for (uint32_t slot = 1; slot < sched->table.made; slot++) /* but for main, which hd_run joins */
+		n += sched->table.blocks[slot].state == HD_ENDED && !sched->table.blocks[slot].daemon;
+	return n;
+}
+
+static bool ended(struct hd__sched *sched, int code)
+{
+	struct hd__sim_result *result = &hd__sim_page->result;
+
+	hd__fault_door = NULL;
+	result->elapsed = s.now - HD_SEC(1);
+	hd__sim_mix((uint64_t)(unsigned)code);
+	bool first = s.runs++ == 0;
+	if (result->verdict != HD__SIM_UNDECIDED && result->verdict != HD__SIM_FINE)
+		return true; /* an earlier hd_run's */
+	result->left = code == 0 ? left_over(sched) : 0;
+	if (code == -EDEADLK)
+		result->verdict = HD__SIM_DEADLOCK;
+	else if (result->left > 0 && !hd__sim_page->plan.ignore_leaks)
+		result->verdict = HD__SIM_LEAK;
+	else
+		result->verdict = HD__SIM_FINE;
+	return !first || !hd__sim_is_served(); /* taking it down costs more than a run */
+}
+
+const struct hd__doors *hd__sim_doors(void)
+{
+	static const struct hd__clock clock = { read_clock };
+	static struct hd__poller poller = { pass_time, wake_nobody };
+	static const struct hd__doors doors = {
+		.clock = &clock, .poller = &poller, .choose = choose, .at_every_call = true, .begun = begun, .ended = ended
+	};
+
+	return &doors;
+}

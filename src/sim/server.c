@@ -1,0 +1,214 @@
+/* sim/server.c - one process for each run, so that nothing of a run is left for the next, and a crash ends only one.
+ *
+ * Owns:       HEDDLE_SIM, which is one of
+ *               serve MEM COMMAND ANSWER OUTPUT   file descriptors: the page, two pipes, a file for what runs print. For each
+ *                                                 byte that comes the page's plan is run, and answered with a byte.
+ *               run MEM                           the page's plan is run once, here
+ *               PLAN                              that plan, here, as text
+ * Callers:    hd_run. */
+#define _GNU_SOURCE
+#include "sim/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "os/thread.h"
+#include "sim/choice.h"
+#include "sim/sim.h"
+
+#define HANG_MS 10000 /* a run without end */
+
+struct hd__sim_page *hd__sim_page;
+
+static enum { UNKNOWN, OFF, ON, SERVING, SERVED } mode;
+
+static struct {
+	int command, answer, output;
+} s;
+
+/* The page of an explorer. */
+static struct hd__sim_page *attach(int fd)
+{
+	void *page = mmap(NULL, sizeof(struct hd__sim_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (page == MAP_FAILED || ((struct hd__sim_page *)page)->version != HD__SIM_VERSION) {
+		hd__complain("heddle: HEDDLE_SIM does not come from a `heddle` command of this version\n");
+		_exit(2);
+	}
+	close(fd);
+	return page;
+}
+
+/* Nothing of the run before is in the page. */
+static void clear(struct hd__sim_page *page)
+{
+	page->result = (struct hd__sim_result){ .hash = 0 };
+	page->events = 0;
+}
+
+/* How it ended, when the process has. */
+static void judge(struct hd__sim_result *result, int status)
+{
+	result->status = status;
+	if (result->verdict != HD__SIM_UNDECIDED && result->verdict != HD__SIM_FINE)
+		return;
+	if (WIFSIGNALED(status))
+		result->verdict = HD__SIM_CRASH;
+	else
+		result->verdict = WEXITSTATUS(status) == 0 ? HD__SIM_FINE : HD__SIM_STATUS;
+}
+
+static int wait_for(pid_t child, struct hd__sim_result *result)
+{
+	int status, fd = (int)syscall(SYS_pidfd_open, child, 0);
+	struct pollfd ended = { .fd = fd, .events = POLLIN };
+
+	if (fd >= 0) {
+		int n;
+		while ((n = poll(&ended, 1, HANG_MS)) < 0 && errno == EINTR)
+			;
+		if (n == 0) {
+			result->verdict = HD__SIM_HANG;
+			kill(child, SIGKILL);
+		}
+		close(fd);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return 0;
+	return status;
+}
+
+/* In the child: what it prints goes to a file of the explorer's. */
+static void redirect(int output)
+{
+	if (ftruncate(output, 0) == 0)
+		lseek(output, 0, SEEK_SET);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+}
+
+/* A batch of runs. Returns true in a child, once for each. */
+static bool serve_batch(struct hd__sim_page *page, int output)
+{
+	uint64_t seed = page->plan.seed;
+
+	page->longest = 0;
+	for (page->done = 0; page->done < page->count;) {
+		page->plan.seed = seed + page->done;
+		clear(page);
+		pid_t child = fork();
+		if (child < 0) {
+			hd__complain("heddle: no process for a run: %s\n", strerror(errno));
+			_exit(2);
+		}
+		if (child == 0) {
+			redirect(output);
+			hd__sim_choice_begin(page);
+			return true;
+		}
+		judge(&page->result, wait_for(child, &page->result));
+		if (page->result.steps > page->longest)
+			page->longest = page->result.steps;
+		page->hashes[page->done++] = page->result.hash;
+		if (page->result.verdict != HD__SIM_FINE)
+			break;
+	}
+	return false;
+}
+
+void hd__sim_serve(void)
+{
+	char byte;
+
+	if (mode != SERVING)
+		return;
+	fflush(NULL);			       /* or each child prints it too */
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a run is too short to be worth the clearing of a huge page */
+	for (;;) {
+		ssize_t n = read(s.command, &byte, 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			_exit(0); /* the explorer has gone */
+		if (serve_batch(hd__sim_page, s.output)) {
+			close(s.command);
+			close(s.answer);
+			mode = SERVED;
+			return;
+		}
+		if (write(s.answer, "", 1) != 1)
+			_exit(0);
+	}
+}
+
+static void begin(const char *how)
+{
+	int mem;
+
+	if (hd__os_thread_count() > 1) {
+		hd__complain("heddle: the program has kernel threads of its own: they cannot be simulated\n");
+		_exit(2);
+	}
+	if (sscanf(how, "serve %d %d %d %d", &mem, &s.command, &s.answer, &s.output) == 4) {
+		hd__sim_page = attach(mem);
+		mode = SERVING;
+		return;
+	}
+	mode = ON;
+	if (sscanf(how, "run %d", &mem) == 1) {
+		hd__sim_page = attach(mem);
+	} else {
+		hd__sim_page = mmap(NULL, sizeof *hd__sim_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (hd__sim_page == MAP_FAILED || !hd__sim_parse(&hd__sim_page->plan, how)) {
+			hd__complain("heddle: HEDDLE_SIM=%s: not a plan; `heddle help replay` explains them\n", how);
+			_exit(2);
+		}
+	}
+	clear(hd__sim_page);
+	hd__sim_choice_begin(hd__sim_page);
+}
+
+bool hd__sim_begin(void)
+{
+	const char *how = mode == UNKNOWN ? getenv("HEDDLE_SIM") : NULL;
+
+	if (mode == UNKNOWN)
+		mode = OFF;
+	if (how != NULL) {
+		int saved = errno;
+		begin(how);
+		errno = saved;
+	}
+	return mode != OFF;
+}
+
+bool hd__sim_is_served(void)
+{
+	return mode == SERVED;
+}
+
+void hd__sim_leave(void)
+{
+	static const char *const why[] = {
+		[HD__SIM_DEADLOCK] = "deadlock",
+		[HD__SIM_LIVELOCK] = "not over after so many steps",
+		[HD__SIM_ASTRAY] = "the plan was made for another program: it names a choice that there is not",
+	};
+
+	if (mode == SERVED)
+		_exit(0);
+	hd__complain("heddle: simulation: %s\n", why[hd__sim_page->result.verdict]);
+	abort(); /* a debugger stops here */
+}

@@ -1,0 +1,30 @@
+/* sim/sim.h - the simulator: a program's processes on virtual workers, in virtual time, every choice drawn from a plan.
+ *
+ * HEDDLE_SIM in the environment switches it on (see server.c). All processes run on the one kernel thread that called hd_run;
+ * at every heddle call the plan says which of those that could be running, each on a virtual worker of its own, does the next
+ * step. */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include <heddle/runtime.h>
+
+#include "sched/worker.h"
+#include "sim/plan.h"
+
+/* Whether hd_run should be simulated. */
+bool hd__sim_begin(void);
+
+/* In a program that an explorer started the first call does not return there: it serves, and returns once in each of the
+ * processes that it forks, which has one run before it. */
+void hd__sim_serve(void);
+
+/* Whether this process was forked for one run, and will end after it. */
+bool hd__sim_is_served(void);
+
+/* What hd_run runs with instead of the usual doors. */
+const struct hd__doors *hd__sim_doors(void);
+
+/* The run cannot go on, and its verdict is told. Does not return. */
+void hd__sim_leave(void);
+
+#endif

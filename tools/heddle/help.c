@@ -1,0 +1,92 @@
+/* help.c - what `heddle help` teaches. */
+#include "help.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char overview[] =
+	"heddle - lightweight processes for C: run, explore and replay programs\n"
+	"\n"
+	"  heddle run FILE.c [ARGUMENT...]        compile a file against heddle, and run it\n"
+	"  heddle explore [OPTION...] PROGRAM ... run a program under thousands of schedules, and tell of the first that fails\n"
+	"  heddle replay SCHEDULE PROGRAM ...     repeat one schedule, exactly\n"
+	"  heddle help COMMAND                    all about it\n";
+
+static const char explore[] =
+	"heddle explore [OPTION...] PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"Runs a program that is linked with heddle again and again, from its hd_run on, each time under another schedule:\n"
+	"its processes on virtual workers, in virtual time, switched at heddle calls as the schedule says. Stops at the first\n"
+	"run that fails: a failed assertion or another signal, a deadlock, a livelock, a process that nobody joins, an exit\n"
+	"status that is not 0. Then it looks for the shortest schedule that fails alike, tells its story, and prints the line\n"
+	"that repeats it.\n"
+	"\n"
+	"  --schedules N          at most so many (10000; no limit with --time or --policy exhaustive)\n"
+	"  --time T               at most so long: 30s, 5m, 1h\n"
+	"  --policy random        at each call any process that could run, each as likely as the others (the default)\n"
+	"           pct:D         random ranks, the highest runs, D - 1 times the runner's becomes the lowest: finds a bug of\n"
+	"                         depth D in n processes and k steps with a probability of at least 1/(n k^(D-1)) a run\n"
+	"           robin         everybody in turn, once\n"
+	"           exhaustive:P  all schedules with at most P preemptions\n"
+	"  --fail WHAT,...        let calls fail: alloc, map, guard (heddle's own memory), time (deadlines come early: time\n"
+	"                         passes while processes are ready). First each Nth call alone, and all from the Nth on; then\n"
+	"                         as the policy says\n"
+	"  --workers N            virtual workers (as the program says, else 4)\n"
+	"  --seed N               the first seed (1)\n"
+	"  --steps N              a run with more steps is a livelock (100000)\n"
+	"  --jobs N               so many at a time (1)\n"
+	"  --checkpoint FILE      exhaustive: go on from there, and write there how far it came\n"
+	"  --no-leaks             processes that nobody joins or detaches are no failure\n"
+	"  --quiet                no line of progress\n"
+	"\n"
+	"Exit code: 0 nothing found, 1 a failure was found, 2 it could not be tried.\n"
+	"\n"
+	"  heddle explore ./philosophers\n"
+	"  heddle explore --policy pct:3 --schedules 100000 --jobs 2 ./server-test\n"
+	"  heddle explore --policy exhaustive:2 ./queue-test\n"
+	"\n"
+	"Switches happen at heddle calls only: a data race between two of them is ThreadSanitizer's to find, and so is a missing\n"
+	"fence, for memory is sequentially consistent here. A program with kernel threads of its own cannot be explored.\n";
+
+static const char replay[] =
+	"heddle replay [--trace] [--gdb] SCHEDULE PROGRAM [ARGUMENT...]\n"
+	"\n"
+	"Runs the program once under a schedule that `heddle explore` printed, with its input and output where they are.\n"
+	"\n"
+	"  --trace    tell the story of the run: who ran, what it called, why it waited\n"
+	"  --gdb      under gdb; the schedule is the same however long one stops\n"
+	"\n"
+	"A schedule is one of\n"
+	"  SEED or random:SEED           every choice drawn from a seed\n"
+	"  pct:DEPTH:LENGTH:SEED         see `heddle help explore`\n"
+	"  robin                         everybody in turn\n"
+	"  list:AT=OPTION,...            the usual choice, but at these decisions another one\n"
+	"with :workers=N, :steps=N, :leaks=0, :fail=WHAT+..., :at=N (only the Nth fails) or :from=N behind it.\n"
+	"\n"
+	"Exit code: 0 no failure, 1 it fails, 2 it could not be tried.\n";
+
+static const char run[] =
+	"heddle run [--cc COMPILER] FILE.c [ARGUMENT...]\n"
+	"\n"
+	"Compiles a single C file against heddle, with warnings and debugging information, and runs it. What was compiled is kept\n"
+	"in $XDG_CACHE_HOME/heddle (or ~/.cache/heddle) and used again as long as the file and heddle are the same.\n"
+	"Put -l... and -D... into CFLAGS and LDLIBS. Exit code: the program's; 2 when it does not compile.\n";
+
+int help(const char *command)
+{
+	static const struct {
+		const char *name, *text;
+	} pages[] = { { "explore", explore }, { "replay", replay }, { "run", run } };
+
+	if (command == NULL) {
+		fputs(overview, stdout);
+		return 1;
+	}
+	for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++)
+		if (strcmp(pages[i].name, command) == 0) {
+			fputs(pages[i].text, stdout);
+			return 1;
+		}
+	return 0;
+}

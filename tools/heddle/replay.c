@@ -1,0 +1,75 @@
+/* replay.c - `heddle replay`: repeats one schedule of a program, with its terminal, under gdb if asked. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "explore.h"
+#include "help.h"
+#include "say.h"
+#include "story.h"
+#include "subject.h"
+
+/* The story needs a process that is still there to look up addresses in: so the plan is run once more, by a server. */
+static void tell_again(const struct hd__sim_plan *plan, char **argv)
+{
+	struct subject s;
+
+	subject_start(&s, argv);
+	s.page->tell = true;
+	subject_run(&s, plan);
+	tell_story(s.page, s.pid);
+	subject_stop(&s);
+}
+
+int replay_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "trace", no_argument, NULL, 't' },
+		{ "gdb", no_argument, NULL, 'g' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct hd__sim_plan plan;
+	bool trace = false, gdb = false;
+	struct subject s;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+tgh", options, NULL)) != -1) {
+		if (c == 'h') {
+			help("replay");
+			return 0;
+		}
+		if (c == '?')
+			return 2;
+		trace |= c == 't';
+		gdb |= c == 'g';
+	}
+	if (argv[optind] == NULL || argv[optind + 1] == NULL)
+		die("which schedule, of which program? `heddle help replay` explains");
+	if (!hd__sim_parse(&plan, argv[optind]))
+		die("%s is not a schedule; `heddle help replay` explains them", argv[optind]);
+	int status = subject_replay(&plan, argv + optind + 1, gdb, &s);
+	if (gdb)
+		return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+	struct hd__sim_result *r = &s.page->result;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && r->steps == 0)
+		return 2;
+	if (r->verdict == HD__SIM_UNDECIDED || r->verdict == HD__SIM_FINE) {
+		r->status = status;
+		r->verdict = WIFSIGNALED(status)	 ? HD__SIM_CRASH
+			     : WEXITSTATUS(status) != 0 ? HD__SIM_STATUS
+							 : HD__SIM_FINE;
+	}
+	bool fine = r->verdict == HD__SIM_FINE;
+	fflush(stdout);
+	if (trace)
+		tell_again(&plan, argv + optind + 1);
+	printf("heddle: after %" PRIu32 " steps, %.3f ms of virtual time, hash %016" PRIx64 ": ", r->steps,
+	       (double)r->elapsed / 1e6, r->hash);
+	print_verdict(s.page);
+	return fine ? 0 : 1;
+}

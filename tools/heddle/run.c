@@ -1,0 +1,176 @@
+/* run.c - `heddle run`: compiles a C file against heddle, and runs it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "explore.h"
+#include "help.h"
+#include "say.h"
+
+#define WORDS_MAX 128
+
+/* Where heddle is: where it was installed, or where this command was built. */
+struct library {
+	const char *include, *lib;
+};
+
+static struct library find_library(void)
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+
+	self[n > 0 ? n : 0] = 0;
+	if (strncmp(self, HEDDLE_BUILT "/", sizeof HEDDLE_BUILT) == 0)
+		return (struct library){ HEDDLE_BUILT_INCLUDE, HEDDLE_BUILT_LIB };
+	return (struct library){ HEDDLE_INCLUDE, HEDDLE_LIB };
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+/* A number that changes with the file, with heddle and with the way it is compiled. */
+static uint64_t fingerprint(const char *file, const struct library *at, char **words)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	char *library, buffer[4096];
+	struct stat s;
+	size_t n;
+	FILE *f = fopen(file, "re");
+
+	if (f == NULL)
+		die("%s: %s", file, strerror(errno));
+	while ((n = fread(buffer, 1, sizeof buffer, f)) > 0)
+		hash = mix(hash, buffer, n);
+	fclose(f);
+	for (; *words != NULL; words++)
+		hash = mix(hash, *words, strlen(*words) + 1);
+	if (asprintf(&library, "%s/libheddle.so", at->lib) < 0)
+		die("no memory");
+	if (stat(library, &s) == 0) {
+		hash = mix(hash, &s.st_mtim, sizeof s.st_mtim);
+		hash = mix(hash, &s.st_size, sizeof s.st_size);
+	}
+	free(library);
+	return hash;
+}
+
+/* The folder for what was compiled, made if need be. */
+static char *cache(void)
+{
+	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *folder;
+
+	if ((base == NULL || base[0] != '/' ? asprintf(&folder, "%s/.cache/heddle", home != NULL ? home : "/tmp")
+					    : asprintf(&folder, "%s/heddle", base)) < 0)
+		die("no memory");
+	for (char *slash = strchr(folder + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		mkdir(folder, 0777);
+		*slash = '/';
+	}
+	if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+		die("%s: %s", folder, strerror(errno));
+	return folder;
+}
+
+/* Adds the words of an environment variable. */
+static void add_words(char **words, int *n, const char *variable)
+{
+	char *text = getenv(variable), *copy = text != NULL ? strdup(text) : NULL, *rest = copy, *word;
+
+	while (copy != NULL && (word = strsep(&rest, " \t\n")) != NULL)
+		if (word[0] != 0 && *n < WORDS_MAX - 8)
+			words[(*n)++] = word;
+}
+
+static char *text(const char *before, const char *after)
+{
+	char *both;
+
+	if (asprintf(&both, "%s%s", before, after) < 0)
+		die("no memory");
+	return both;
+}
+
+static bool compile(char **words)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		execvp(words[0], words);
+		fprintf(stderr, "heddle: %s: %s\n", words[0], strerror(errno));
+		_exit(2);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return false;
+	return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int run_main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "cc", required_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *compiler = getenv("CC") != NULL ? getenv("CC") : "cc";
+	struct library at = find_library();
+	char *words[WORDS_MAX] = { NULL }, *program, *temporary;
+	int c, n = 0;
+
+	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		if (c == 'h') {
+			help("run");
+			return 0;
+		}
+		if (c == '?')
+			return 2;
+		compiler = optarg;
+	}
+	const char *file = argv[optind];
+	if (file == NULL)
+		die("which file? `heddle help run` explains");
+	words[n++] = (char *)compiler;
+	for (const char *const *flag = (const char *const[]){ "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", NULL }; *flag != NULL; flag++)
+		words[n++] = (char *)*flag;
+	add_words(words, &n, "CFLAGS");
+	words[n++] = text("-I", at.include);
+	words[n++] = (char *)file;
+	words[n++] = text("-L", at.lib);
+	words[n++] = text("-Wl,-rpath,", at.lib);
+	words[n++] = (char *)"-lheddle";
+	add_words(words, &n, "LDLIBS");
+	const char *name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
+	if (asprintf(&program, "%s/%s-%016" PRIx64, cache(), name, fingerprint(file, &at, words)) < 0 ||
+	    asprintf(&temporary, "%s.%d", program, (int)getpid()) < 0)
+		die("no memory");
+	if (access(program, X_OK) != 0) {
+		words[n++] = (char *)"-o";
+		words[n++] = temporary;
+		words[n] = NULL;
+		if (!compile(words) || rename(temporary, program) != 0) {
+			unlink(temporary);
+			die("%s does not compile", file);
+		}
+	}
+	argv[optind] = program;
+	execv(program, argv + optind);
+	die("%s: %s", program, strerror(errno));
+}

@@ -1,0 +1,131 @@
+/* symbols.c - what is at an address of a program: the kernel knows the module, addr2line the line in it. */
+#define _GNU_SOURCE
+#include "symbols.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MODULES_MAX 32
+#define ASKED_MAX 512 /* addresses in one question */
+
+struct module {
+	char path[512];
+	uintptr_t base, end; /* where its first byte is, and its last mapping's end */
+};
+
+static unsigned read_modules(pid_t pid, struct module *modules)
+{
+	char name[64], line[1024];
+	unsigned n = 0;
+
+	snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(name, "re");
+	while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+		uintptr_t from, to, offset;
+		char path[512] = "";
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNxPTR " %*s %*s %511[^\n]", &from, &to, &offset, path) < 3 ||
+		    path[0] != '/')
+			continue;
+		if (n == 0 || strcmp(modules[n - 1].path, path) != 0) {
+			if (n == MODULES_MAX)
+				break;
+			snprintf(modules[n].path, sizeof modules[n].path, "%s", path);
+			modules[n++].base = from - offset;
+		}
+		modules[n - 1].end = to;
+	}
+	if (maps != NULL)
+		fclose(maps);
+	return n;
+}
+
+/* Starts addr2line on so many addresses of a module; answers a stream of two lines for each, NULL when there is none. */
+static FILE *ask(const char *module, char *const *addresses, unsigned n, pid_t *child)
+{
+	char **argv = calloc(n + 5, sizeof *argv);
+	int pipe_ends[2];
+
+	if (argv == NULL || pipe2(pipe_ends, O_CLOEXEC) != 0) {
+		free(argv);
+		return NULL;
+	}
+	memcpy(argv, (char *[]){ (char *)"addr2line", (char *)"-sfe", (char *)module }, 3 * sizeof *argv);
+	memcpy(argv + 3, addresses, n * sizeof *argv);
+	*child = fork();
+	if (*child == 0) {
+		dup2(pipe_ends[1], STDOUT_FILENO);
+		int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		dup2(nothing, STDERR_FILENO);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	close(pipe_ends[1]);
+	free(argv);
+	if (*child < 0) {
+		close(pipe_ends[0]);
+		return NULL;
+	}
+	return fdopen(pipe_ends[0], "r");
+}
+
+static void chop(char *line)
+{
+	line[strcspn(line, "\n")] = 0;
+}
+
+/* Those of one module. */
+static void look_up_in(const struct module *m, const uintptr_t *addresses, unsigned n, struct symbol *symbols)
+{
+	char *texts[ASKED_MAX], line[512];
+	unsigned which[ASKED_MAX], asked = 0;
+	pid_t child;
+
+	for (unsigned i = 0; i < n && asked < ASKED_MAX; i++) {
+		if (addresses[i] < m->base || addresses[i] >= m->end || symbols[i].place[0] != 0)
+			continue;
+		const char *file = strrchr(m->path, '/');
+		/* a return address is behind its call */
+		snprintf(symbols[i].place, sizeof symbols[i].place, "%.100s+0x%" PRIxPTR, file != NULL ? file + 1 : m->path,
+			 addresses[i] - m->base);
+		if (asprintf(&texts[asked], "0x%" PRIxPTR, addresses[i] - m->base - 1) < 0)
+			break;
+		which[asked++] = i;
+	}
+	FILE *answers = asked > 0 ? ask(m->path, texts, asked, &child) : NULL;
+	for (unsigned i = 0; answers != NULL && i < asked; i++) {
+		struct symbol *s = &symbols[which[i]];
+		if (fgets(line, sizeof line, answers) == NULL)
+			break;
+		chop(line);
+		if (line[0] != '?')
+			snprintf(s->function, sizeof s->function, "%.95s", line);
+		if (fgets(line, sizeof line, answers) == NULL)
+			break;
+		chop(line);
+		line[strcspn(line, " ")] = 0; /* "(discriminator 2)" */
+		if (line[0] != '?')
+			snprintf(s->place, sizeof s->place, "%.159s", line);
+	}
+	if (answers != NULL) {
+		fclose(answers);
+		waitpid(child, NULL, 0);
+	}
+	for (unsigned i = 0; i < asked; i++)
+		free(texts[i]);
+}
+
+void look_up(pid_t pid, const uintptr_t *addresses, unsigned n, struct symbol *symbols)
+{
+	static struct module modules[MODULES_MAX];
+	unsigned count = read_modules(pid, modules);
+
+	memset(symbols, 0, n * sizeof *symbols);
+	for (unsigned i = 0; i < count; i++)
+		look_up_in(&modules[i], addresses, n, symbols);
+}
