@@ -9,13 +9,14 @@
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
+#include "sim/threads.h"
 
 static bool busy; /* a runtime runs, or is being built or taken down; any thread, exchange */
 
 /* After fork the child has only the caller, as a plain thread without a runtime (the parent's memory stays, unused). */
 static void in_child(void)
 {
-	hd__forget_self();
+	hd__set_self(NULL);
 	hd__gate_forget();
 	hd__overflow_watch_stop();
 	st_rlx(&busy, false);
@@ -182,7 +183,7 @@ static int simulate(const struct hd_config *given, hd_entry main, void *arg)
 
 int hd_run(const struct hd_config *config, hd_entry main, void *arg)
 {
-	if (unlikely(hd__self() == NULL && hd__sim_begin()))
+	if (unlikely(hd__self() == NULL && !hd__sim_threads && hd__sim_begin()))
 		return simulate(config, main, arg);
 	return hd__run_with(config, NULL, main, arg);
 }

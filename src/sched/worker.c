@@ -26,9 +26,9 @@ __attribute__((noinline)) struct hd_worker *hd__self(void)
 	return self;
 }
 
-void hd__forget_self(void)
+void hd__set_self(struct hd_worker *w)
 {
-	self = NULL;
+	self = w;
 }
 
 hd_time hd__clock(struct hd__sched *sched)
@@ -238,7 +238,7 @@ static bool idle(struct hd_worker *w)
 
 void hd__worker_run(struct hd_worker *w)
 {
-	self = w;
+	hd__set_self(w);
 	w->errno_location = &errno;
 	hd__fiber_init(&w->fiber, NULL, 0);
 	while (!w->over) {
@@ -253,11 +253,13 @@ void hd__worker_run(struct hd_worker *w)
 				break;
 			continue;
 		}
-		if (w->counted == 0 && w->sched->hooks.idle(w) == 0)
-			break;
-		if (unlikely(ld_rlx(&w->attention) != 0))
-			continue; /* it is over, and whoever is left is told before anybody else runs */
+		if (w->counted == 0) {
+			if (w->sched->hooks.idle(w) == 0)
+				break;
+			if (ld_rlx(&w->attention) & HD__LOOK)
+				continue; /* it is over, and whoever is left is told before anybody else runs */
+		}
 		hd__run_next(w);
 	}
-	self = NULL;
+	hd__set_self(NULL);
 }

@@ -172,8 +172,8 @@ struct hd__sched {
  * use the answer from before a switch. */
 struct hd_worker *hd__self(void);
 
-/* In a forked child: the calling thread is nobody's worker. */
-void hd__forget_self(void);
+/* The calling thread is w's from now on; NULL: nobody's. */
+void hd__set_self(struct hd_worker *w);
 
 /* Returns 0 or -ENOMEM. */
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index);

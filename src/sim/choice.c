@@ -15,6 +15,7 @@
 #define FAULT_ODDS 32	/* one in so many */
 #define RANKED_MAX 1024 /* processes that have been ranked lower */
 #define CHANGES_MAX 255
+#define PATIENCE 500
 
 static struct {
 	struct hd__sim_page *page;
@@ -22,6 +23,7 @@ static struct {
 	uint32_t next_unusual;
 	uint32_t changes[CHANGES_MAX]; /* HD__SIM_PCT: after how many choices of a runner its rank is changed */
 	uint32_t choices;
+	uint32_t stubborn; /* how often somebody was */
 	int64_t lowest;
 	struct {
 		hd_pid who;
@@ -83,6 +85,14 @@ void hd__sim_yielded(hd_pid who)
 {
 	if (s.page->plan.policy == HD__SIM_PCT)
 		lower(who, --s.lowest);
+}
+
+bool hd__sim_is_stubborn(unsigned steps_in_a_row)
+{
+	if (steps_in_a_row < PATIENCE + scramble(s.stubborn) % PATIENCE)
+		return false;
+	s.stubborn++;
+	return true;
 }
 
 static unsigned highest_rank(unsigned options, const hd_pid *who)

@@ -14,6 +14,10 @@ unsigned hd__sim_decide(enum hd__sim_kind kind, bool free, unsigned options, con
 /* That one gives way of its own will: policies that favour somebody do not favour it any more. */
 void hd__sim_yielded(hd_pid who);
 
+/* Whether somebody has gone on for so many steps in a row that it is taken to wait for somebody else, by looking again and again:
+ * about a thousand, but never twice the same number, or it might be interrupted at the same place each time. */
+bool hd__sim_is_stubborn(unsigned steps_in_a_row);
+
 /* Something happened that two runs of the same plan must have in common. */
 void hd__sim_mix(uint64_t what);
 

@@ -21,7 +21,6 @@
 #include "sim/sim.h"
 
 #define STEP HD_US(1) /* what a step takes */
-#define PATIENCE 1000 /* steps in a row by one process while others could run: it is taken to wait for one of them */
 #define NOBODY UINT32_MAX
 
 static struct {
@@ -234,8 +233,10 @@ static struct hd_process *choose(struct hd_worker *w)
 	for (unsigned i = 0; i < s.taken; i++)
 		if (s.seat[i].process == me)
 			first = i;
-	if (goes_on && s.taken > 1 && s.last == s.seat[first].pid && ++s.steps % PATIENCE == 0)
+	if (goes_on && s.taken > 1 && s.last == s.seat[first].pid && hd__sim_is_stubborn(++s.steps)) {
+		s.steps = 0;
 		goes_on = false;
+	}
 	if (me != NULL && me->state == HD_READY && !goes_on) {
 		hd__sim_yielded(hd__pid(&w->sched->table, me));
 		if (sits(me)) /* to the end of the row; if anybody else wants the seat, it is free */

@@ -26,10 +26,12 @@
 #include "os/thread.h"
 #include "sim/choice.h"
 #include "sim/sim.h"
+#include "sim/threads.h"
 
 #define HANG_MS 10000 /* a run without end */
 
 struct hd__sim_page *hd__sim_page;
+bool hd__sim_threads;
 
 static enum { UNKNOWN, OFF, ON, SERVING, SERVED } mode;
 

@@ -178,7 +178,10 @@ void trace_clear(void)
 int hd_scaled(int n)
 {
 	const char *scale = getenv("HD_TEST_SCALE");
-	int divisor = (HD_UNDER_TSAN ? 20 : HD_UNDER_ASAN ? 5 : 1) * (scale != NULL && atoi(scale) > 0 ? atoi(scale) : 1);
+	int divisor = (HD_UNDER_TSAN   ? 20
+		       : HD_UNDER_ASAN ? 5
+				       : 1) *
+		      (hd_is_simulated() ? 1000 : 1) * (scale != NULL && atoi(scale) > 0 ? atoi(scale) : 1);
 
 	return n / divisor > 0 ? n / divisor : 1;
 }

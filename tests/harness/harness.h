@@ -63,6 +63,9 @@ int hd_scaled(int n);
 /* Whether the CPU is qemu's, which has memory, threads and bugs of its own. */
 bool hd_is_emulated(void);
 
+/* Whether the runtime itself is simulated: time is virtual, and every atomic operation costs as much as a system call. */
+bool hd_is_simulated(void);
+
 /* Whether this OS process has a thread that the test did not start: TSan and emulators do. Then nothing is a deadlock. */
 bool hd_is_haunted(void);
 
@@ -94,6 +97,13 @@ void harness_check_eq(const char *file, int line, const char *got_text, const ch
 		      long long expected);
 void harness_check_str(const char *file, int line, const char *got_text, const char *expected_text, const char *got,
 		       const char *expected);
+
+/* Where tests run: on real threads, or under a plan (sim/threads.h); the build chooses. The world begins in the test's OS process
+ * before its body, and ends after it. `round` is 0 unless --repeat; harness_world says how to get the same one again, as a prefix
+ * to a command line. */
+void harness_world_begin(int round);
+void harness_world_end(void);
+const char *harness_world(int round);
 
 /* The runner: main without the name, so that the harness can be tested by itself. */
 int harness_run(int argc, char **argv);

@@ -41,6 +41,7 @@ struct job {
 	int fd; /* where its output comes from; -1 after its end */
 	double started, limit;
 	bool timed_out;
+	int round;
 	char *output; /* always ends in 0 */
 	size_t size, capacity, lost;
 };
@@ -116,7 +117,7 @@ static double time_limit(const struct options *o, const struct harness_test *tes
 
 /* ---- a test's OS process ---- */
 
-__attribute__((noreturn)) static void run_child(struct run *run, struct harness_test *test, int out)
+__attribute__((noreturn)) static void run_child(struct run *run, struct harness_test *test, int round, int out)
 {
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -134,11 +135,13 @@ __attribute__((noreturn)) static void run_child(struct run *run, struct harness_
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	if (test->kind == HARNESS_DIES)
 		setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	harness_world_begin(round);
 	test->body();
+	harness_world_end();
 	exit(0); /* not _exit: the sanitizers report at exit */
 }
 
-static void start(struct run *run, struct job *job, struct harness_test *test)
+static void start(struct run *run, struct job *job, struct harness_test *test, int round)
 {
 	int ends[2];
 
@@ -150,7 +153,7 @@ static void start(struct run *run, struct job *job, struct harness_test *test)
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		run_child(run, test, ends[1]);
+		run_child(run, test, round, ends[1]);
 	}
 	if (pid < 0) {
 		perror("fork");
@@ -159,7 +162,7 @@ static void start(struct run *run, struct job *job, struct harness_test *test)
 	setpgid(pid, pid); /* here too: whoever comes first */
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	*job = (struct job){ .test = test, .pid = pid, .fd = ends[0], .started = now() };
+	*job = (struct job){ .test = test, .pid = pid, .fd = ends[0], .started = now(), .round = round };
 	job->limit = time_limit(&run->options, test);
 	job->capacity = 4096;
 	job->output = calloc(1, job->capacity);
@@ -269,7 +272,7 @@ static void finish(struct run *run, struct job *job, int status)
 			putchar('\n');
 		if (job->lost > 0)
 			printf("(and %zu bytes more)\n", job->lost);
-		printf("run it alone: %s --only %s\n\n", run->program, name);
+		printf("run it alone: %s%s --only %s\n\n", harness_world(job->round), run->program, name);
 		run->failures[run->failed++] = name;
 	}
 	fflush(stdout);
@@ -330,7 +333,7 @@ static void run_all(struct run *run)
 		while (next != NULL || run->running > 0) {
 			for (int i = 0; i < run->options.jobs && next != NULL; i++)
 				if (run->jobs[i].test == NULL) {
-					start(run, &run->jobs[i], next);
+					start(run, &run->jobs[i], next, round);
 					next = next_selected(&run->options, next->next);
 				}
 			show_progress(run);
@@ -349,7 +352,9 @@ static void run_in_this_process(struct run *run)
 		     t = next_selected(&run->options, t->next)) {
 			printf("     %s\n", t->name);
 			fflush(stdout);
+			harness_world_begin(round);
 			t->body();
+			harness_world_end();
 			run->passed++;
 		}
 }

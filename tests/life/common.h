@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "harness/process.h"
 
@@ -108,6 +109,7 @@ static inline void raise_flag(int *flag)
 
 static inline bool is_raised(int *flag)
 {
+	sched_yield(); /* who waits for it in a loop, with or without safe points, lets others run */
 	return __atomic_load_n(flag, __ATOMIC_ACQUIRE) != 0;
 }
 

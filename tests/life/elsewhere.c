@@ -529,7 +529,7 @@ static void grow_tree(int depth)
 HD_WORKERS_TEST(elsewhere_tree_of_joins_counts_every_leaf)
 {
 	(void)workers;
-	grow_tree(HD_UNDER_TSAN ? 3 : HD_UNDER_ASAN ? 4 : 5);
+	grow_tree(hd_is_simulated() ? 2 : HD_UNDER_TSAN ? 3 : HD_UNDER_ASAN ? 4 : 5);
 }
 
 HD_WORKERS_STRESS(elsewhere_tree_of_two_million_joins_counts_every_leaf)

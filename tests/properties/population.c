@@ -116,7 +116,10 @@ static void come_and_go(int n)
 
 HD_PROCESS_TEST(population_comes_and_goes_without_a_trace)
 {
-	come_and_go(HD_UNDER_TSAN ? 500 : HD_UNDER_ASAN ? 8000 : 100000 /* TSan takes a millisecond for each */);
+	come_and_go(hd_is_simulated() ? 100
+		    : HD_UNDER_TSAN   ? 500
+		    : HD_UNDER_ASAN   ? 8000
+				      : 100000 /* TSan takes a millisecond for each */);
 }
 
 #if !HD_UNDER_TSAN

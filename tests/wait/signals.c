@@ -83,6 +83,8 @@ static void count_signals(int total)
 
 HD_PROCESS_TEST(signals_from_threads_and_handlers_are_never_lost)
 {
+	if (hd_is_simulated())
+		SKIP("signals come in real time");
 	count_signals(hd_scaled(400000));
 }
 
@@ -111,6 +113,8 @@ HD_PROCESS_TEST(signals_from_a_handler_wake_an_idle_worker)
 	pthread_t worker = pthread_self();
 	struct plain_thread *thread;
 
+	if (hd_is_simulated())
+		SKIP("signals come in real time");
 	per_thread = hd_scaled(3000);
 	handle(SIGUSR1);
 	thread = start_thread(pester_on_demand, &worker);

@@ -1,0 +1,393 @@
+/* sim/runtime/threads.c - kernel threads that are none, and what they sleep on.
+ *
+ * Owns:       the virtual threads: which runs, which sleeps on what word and until when; virtual time. Takes the place of
+ *             os/thread.c, os/futex.c, os/clock.c, and of what a test asks of pthreads and of the clock.
+ * Invariant:  one thread goes on at a time, and another one only from a point: before an atomic operation, while it sleeps,
+ *             when it gives the CPU away. Between two points nothing else happens: memory is sequentially consistent.
+ * Callers:    the runtime and its tests, on the one kernel thread there is. */
+#define _GNU_SOURCE
+#include "sim/threads.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arch/fiber.h"
+#include "base/assert.h"
+#include "base/point.h"
+#include "context.h"
+#include "os/clock.h"
+#include "os/fault.h"
+#include "os/futex.h"
+#include "os/thread.h"
+#include "sched/worker.h"
+#include "sim/choice.h"
+#include "sim/server.h"
+#include "sim/sim.h"
+
+#define THREADS_MAX 192
+#define STACK_SIZE ((size_t)256 << 10)
+#define STEP 100	 /* ns */
+#define READING HD_US(2) /* of the clock */
+#define STEPS_MAX 20000000
+
+enum state { FREE, READY, ASLEEP, ENDED };
+
+struct thread {
+	enum state state;
+	struct hd__context context;
+	struct hd_worker *self; /* what hd__self answers there */
+	int saved_errno;
+	const uint32_t *word; /* ASLEEP: on this; NULL: for time alone */
+	hd_time until;
+	uint64_t order; /* ASLEEP: who came first */
+	void *(*fn)(void *);
+	void *arg, *result;
+	uint32_t ended; /* a word to sleep on */
+	bool detached;
+	char *stack;
+#if HD__ASAN
+	void *fake_stack;
+	const void *bottom; /* of the stack it was on when it stopped */
+	size_t size;
+#endif
+};
+
+static struct {
+	struct thread thread[THREADS_MAX];
+	unsigned current, before; /* before: who stopped for the one that runs */
+	unsigned steps;		  /* in a row */
+	uint64_t sleeps;
+	unsigned threads;  /* none beyond */
+	hd_time now, next; /* next: no thread that sleeps is due before */
+	bool inside;	   /* this very file: its own points are none */
+} s;
+
+/* ---- who goes on ---- */
+
+/* The compiler need not know that the stack changes. */
+__attribute__((noinline)) static void switch_to(unsigned next)
+{
+	struct thread *from = &s.thread[s.current], *to = &s.thread[next];
+
+	from->self = hd__self();
+	from->saved_errno = errno;
+	s.before = s.current;
+	s.current = next;
+	s.steps = 0;
+#if HD__ASAN
+	__sanitizer_start_switch_fiber(from->state == ENDED ? NULL : &from->fake_stack, to->bottom, to->size);
+#endif
+	hd__arch_switch(&from->context, &to->context);
+#if HD__ASAN
+	__sanitizer_finish_switch_fiber(from->fake_stack, &s.thread[s.before].bottom, &s.thread[s.before].size);
+#endif
+	hd__set_self(from->self);
+	errno = from->saved_errno;
+}
+
+/* Those whose time has come are ready; `next` is the first of the others. */
+static void wake_due(void)
+{
+	if (s.now < s.next)
+		return;
+	s.next = HD_FOREVER;
+	for (unsigned i = 0; i < s.threads; i++) {
+		struct thread *t = &s.thread[i];
+		if (t->state != ASLEEP)
+			continue;
+		if (t->until <= s.now)
+			t->state = READY;
+		else if (t->until < s.next)
+			s.next = t->until;
+	}
+}
+
+/* Nothing will ever happen again: some wake-up was lost, or the test waits for something that nobody does. */
+static void stuck(void)
+{
+	for (unsigned i = 0; i < s.threads; i++)
+		if (s.thread[i].state == ASLEEP)
+			hd__complain("heddle: thread %u sleeps %s for ever\n", i,
+				     s.thread[i].word != NULL ? "on a word" : "for time");
+	hd__complain("heddle: every thread sleeps, and no deadline will come\n");
+	hd__sim_give_up(HD__SIM_DEADLOCK);
+}
+
+/* One step: another thread may go on. `stays`: the current one could. */
+static void step(bool stays)
+{
+	hd_pid who[THREADS_MAX];
+	unsigned n = 0, first = stays ? s.current : s.current + 1;
+	struct hd__sim_page *page = hd__sim_page;
+
+	s.inside = true;
+	s.now += STEP;
+	if (++page->result.steps > (page->plan.steps != 0 ? page->plan.steps : STEPS_MAX))
+		hd__sim_give_up(HD__SIM_LIVELOCK);
+	if (page->plan.faults & HD__SIM_FAIL_TIME && s.next != HD_FOREVER && s.now < s.next &&
+	    hd__sim_decide(HD__SIM_FAULT, true, 2, NULL) == 1)
+		s.now = s.next;
+	if (stays && hd__sim_is_stubborn(++s.steps)) {
+		s.steps = 0;
+		stays = false;
+		first = s.current + 1;
+	}
+	if (!stays)
+		hd__sim_yielded(s.current + 1);
+	for (;;) {
+		wake_due();
+		for (unsigned i = 0; i < s.threads; i++)
+			if (s.thread[(first + i) % s.threads].state == READY)
+				who[n++] = (first + i) % s.threads + 1;
+		if (n > 0)
+			break;
+		if (s.next == HD_FOREVER)
+			stuck();
+		s.now = s.next;
+	}
+	unsigned next = (unsigned)who[hd__sim_decide(HD__SIM_RUNNER, !stays, n, who)] - 1;
+	hd__sim_mix(next);
+	s.inside = false;
+	if (next != s.current)
+		switch_to(next);
+}
+
+void hd__sim_point(void)
+{
+	if (!s.inside)
+		step(true);
+}
+
+static void sleep_on(const uint32_t *word, hd_time until)
+{
+	struct thread *me = &s.thread[s.current];
+
+	me->word = word;
+	me->until = until;
+	me->order = ++s.sleeps;
+	me->state = ASLEEP;
+	if (until < s.next)
+		s.next = until;
+	step(false);
+}
+
+static void wake_on(const uint32_t *word)
+{
+	struct thread *first = NULL;
+
+	for (unsigned i = 0; i < s.threads; i++) {
+		struct thread *t = &s.thread[i];
+		if (t->state == ASLEEP && t->word == word && (first == NULL || t->order < first->order))
+			first = t;
+	}
+	if (first != NULL)
+		first->state = READY;
+}
+
+/* ---- a thread's life ---- */
+
+static void begin(void *arg)
+{
+	struct thread *me = arg;
+
+#if HD__ASAN
+	__sanitizer_finish_switch_fiber(NULL, &s.thread[s.before].bottom, &s.thread[s.before].size);
+#endif
+	hd__set_self(NULL);
+	errno = 0;
+	me->result = me->fn(me->arg);
+	me->ended = 1;
+	me->state = ENDED;
+	wake_on(&me->ended);
+	step(false);
+	__builtin_unreachable();
+}
+
+static int start(unsigned *index, void *(*fn)(void *), void *arg)
+{
+	unsigned i = 0;
+
+	while (i < THREADS_MAX && s.thread[i].state != FREE && !(s.thread[i].state == ENDED && s.thread[i].detached))
+		i++;
+	if (i == THREADS_MAX)
+		return EAGAIN;
+	if (i >= s.threads)
+		s.threads = i + 1;
+	struct thread *t = &s.thread[i];
+	char *stack = t->stack;
+	if (stack == NULL)
+		stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (stack == MAP_FAILED)
+		return EAGAIN;
+	*t = (struct thread){ .state = READY, .fn = fn, .arg = arg, .stack = stack };
+#if HD__ASAN
+	t->bottom = stack;
+	t->size = STACK_SIZE;
+	__asan_unpoison_memory_region(stack, STACK_SIZE);
+#endif
+	hd__arch_make(&t->context, stack + STACK_SIZE, begin, t);
+	*index = i;
+	return 0;
+}
+
+static int join(unsigned i, void **result)
+{
+	struct thread *t = &s.thread[i];
+
+	while (t->state != ENDED)
+		sleep_on(&t->ended, HD_FOREVER);
+	if (result != NULL)
+		*result = t->result;
+	t->state = FREE;
+	return 0;
+}
+
+bool hd__sim_threads_begin(void)
+{
+	if (!hd__sim_begin())
+		return false;
+	hd__sim_serve();
+	memset(s.thread, 0, sizeof s.thread);
+	s.thread[0].state = READY;
+	s.current = 0;
+	s.threads = 1;
+	s.now = HD_SEC(1);
+	s.next = HD_FOREVER;
+	hd__sim_threads = true;
+	return true;
+}
+
+void hd__sim_threads_end(void)
+{
+	hd__sim_threads = false;
+	hd__sim_page->result.elapsed = s.now - HD_SEC(1);
+	hd__sim_page->result.verdict = HD__SIM_FINE;
+}
+
+/* ---- os/ ---- */
+
+static hd_time virtual_now(const struct hd__clock *clock)
+{
+	struct timespec t;
+
+	(void)clock;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return HD_SEC(t.tv_sec) + t.tv_nsec;
+}
+
+const struct hd__clock hd__os_clock = { virtual_now };
+
+void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
+{
+	hd__point();
+	if (*word == value && until > s.now)
+		sleep_on(word, until);
+}
+
+void hd__os_futex_wake(uint32_t *word)
+{
+	hd__point();
+	wake_on(word);
+}
+
+int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
+{
+	(void)name, (void)signals;
+	if (hd__fault_strikes(HD__FAULT_THREAD))
+		return -EAGAIN;
+	return -pthread_create(&thread->handle, NULL, fn, arg);
+}
+
+void hd__os_thread_join(struct hd__thread *thread)
+{
+	pthread_join(thread->handle, NULL);
+}
+
+unsigned hd__os_cpus(void)
+{
+	return HD__SIM_WORKERS;
+}
+
+int hd__os_thread_count(void)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < s.threads; i++)
+		n += s.thread[i].state == READY || s.thread[i].state == ASLEEP;
+	return hd__sim_threads ? n : 1;
+}
+
+void hd__os_thread_yield(void)
+{
+	sched_yield();
+}
+
+/* ---- what tests ask of the C library ---- */
+
+int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*fn)(void *), void *arg)
+{
+	unsigned i;
+
+	HD_ASSERT(hd__sim_threads, "a thread was started outside a simulated run");
+	hd__point();
+	int err = start(&i, fn, arg);
+	int state = PTHREAD_CREATE_JOINABLE;
+	if (attributes != NULL)
+		pthread_attr_getdetachstate(attributes, &state);
+	if (err != 0)
+		return err;
+	s.thread[i].detached = state == PTHREAD_CREATE_DETACHED;
+	*handle = i + 1;
+	return 0;
+}
+
+int pthread_join(pthread_t handle, void **result)
+{
+	hd__point();
+	return join((unsigned)handle - 1, result);
+}
+
+int pthread_detach(pthread_t handle)
+{
+	s.thread[handle - 1].detached = true;
+	return 0;
+}
+
+int sched_yield(void)
+{
+	if (hd__sim_threads && !s.inside)
+		step(false);
+	return 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	if (!hd__sim_threads)
+		return (int)syscall(SYS_clock_gettime, clock, t);
+	s.now += READING; /* so that who waits for a time by looking at the clock has it soon */
+	hd__point();
+	*t = (struct timespec){ s.now / HD_SEC(1), s.now % HD_SEC(1) };
+	return 0;
+}
+
+int nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+	hd_time until = s.now + HD_SEC(wanted->tv_sec) + wanted->tv_nsec;
+
+	(void)left;
+	while (hd__sim_threads && s.now < until)
+		sleep_on(NULL, until);
+	return 0;
+}
+
+int usleep(useconds_t us)
+{
+	return nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
+}
