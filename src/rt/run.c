@@ -31,7 +31,7 @@ __attribute__((constructor)) static void prepare_for_fork(void)
 static int build(struct hd__sched *sched, const struct hd_config *config, const struct hd__doors *doors)
 {
 	sched->config = *config;
-	sched->nworkers = doors != NULL && doors->at_every_call ? 1 : config->workers;
+	sched->nworkers = doors != NULL && doors->at_call != NULL ? 1 : config->workers;
 	sched->stack_class = hd__stack_class(config->stack_size);
 	sched->stop_code = HD__NO_CODE;
 	if (doors != NULL)

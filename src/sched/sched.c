@@ -174,9 +174,9 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 	struct hd_process *next = NULL;
 
 	w->current = NULL; /* its block may be somebody else's by now */
-	w->resched &= HD__CLOCK_DUE | HD__STEAL_DUE;
+	w->resched &= HD__CLOCK_DUE | HD__STEAL_DUE | HD__AT_CALL;
 	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. */
-	if (unlikely(hd__is_wanted(w) || w->over)) {
+	if (unlikely((ld_rlx(&w->attention) | (w->resched & ~(uint32_t)HD__AT_CALL)) != 0 || w->over)) {
 		if (back != NULL)
 			hd__keep(w, back);
 	} else if (back != NULL) {
@@ -201,7 +201,7 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 
 void hd__run_next(struct hd_worker *w)
 {
-	w->resched = 0;
+	w->resched &= HD__AT_CALL;
 	struct hd_process *next = hd__choose(w);
 
 	if (next == NULL)
@@ -249,10 +249,8 @@ struct hd_process *hd__choose_slowly(struct hd_worker *w, int floor)
 
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 {
-	if (w->handoffs >= HANDOFFS_MAX || hd__best_level(w) > ld_rlx(&p->priority))
+	if (w->handoffs >= HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || hd__best_level(w) > ld_rlx(&p->priority))
 		return false;
-	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR) && w->sched->config.workers > 1)
-		return false; /* another worker might have taken it */
 	if (!hd__share_take_this(w, p)) {
 		if (!hd__is_pinned_to(p, w) || p->state != HD_READY || p->switches != 0)
 			return false;
@@ -378,13 +376,15 @@ void hd__attend(struct hd_worker *w)
 {
 	struct hd_process *me = w->current, *next = NULL;
 
+	if (unlikely(w->resched & HD__AT_CALL))
+		w->sched->doors.at_call(w);
 	hd__take_news(w);
 	if (unlikely(w->over))
 		hd__leave_idle(w, me); /* and nobody comes back to it */
 	if (unlikely(me->chores & HD__BEGIN_QUANTUM && !(w->chores & HD__END_QUANTUM)))
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
-	w->resched = 0;
+	w->resched &= HD__AT_CALL;
 	int best = hd__best_level(w);
 	bool tail = resched & HD__GO_TO_TAIL, stops = me->state != HD_RUNNING; /* that was the news */
 	if (unlikely(resched & HD__STEAL_DUE))
@@ -397,7 +397,7 @@ void hd__attend(struct hd_worker *w)
 		leave(w, me, next);
 		return;
 	}
-	if (unlikely(resched & HD__ASK_DOOR)) {
+	if (unlikely(resched & HD__AT_CALL && w->chores & HD__CHOOSE_BY_DOOR)) {
 		w->stepping = !tail;
 		give_way(w, me, true, 0, NULL);
 		return;

@@ -45,7 +45,7 @@ enum {
 	HD__QUANTUM_OVER = 4, /* because of that */
 	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
 	HD__STEAL_DUE = 16,   /* a look at what the others share is due */
-	HD__ASK_DOOR = 32     /* the choice is not ours, and every call is one */
+	HD__AT_CALL = 32      /* doors.at_call wants to know; it stays up */
 };
 
 struct hd__sched;
@@ -58,9 +58,9 @@ struct hd__doors {
 	/* The choice of the next process: NULL is the rule (highest priority, first come). Takes it off the run queue; NULL
 	 * only when nothing is ready. */
 	struct hd_process *(*choose)(struct hd_worker *w);
-	/* It is asked at every heddle call, whether or not the runner should give way; keeps HD__ASK_DOOR up in w->resched. There
-	 * is one worker then, however many the configuration says. */
-	bool at_every_call;
+	/* Called at every heddle call, before the runner looks up; then there is one worker, however many the configuration says,
+	 * and `choose` (if CHOOSE_BY_DOOR is up) is asked whether or not the runner should give way. NULL: at none. */
+	void (*at_call)(struct hd_worker *w);
 	/* The runtime is built and nothing has run yet; all is over and nothing taken down yet: false if it need not be, because
 	 * the program is about to end. NULL: nobody cares. */
 	void (*begun)(struct hd__sched *sched);

@@ -119,6 +119,11 @@ static unsigned from_list(uint32_t index, unsigned options)
 	return option;
 }
 
+bool hd__sim_is_used_up(void)
+{
+	return s.page->plan.policy != HD__SIM_LIST || s.next_unusual == s.page->plan.unusual;
+}
+
 static unsigned pick(enum hd__sim_kind kind, bool free, unsigned options, const hd_pid *who, uint32_t index)
 {
 	switch (s.page->plan.policy) {

@@ -11,7 +11,7 @@ void hd__sim_choice_begin(struct hd__sim_page *page);
  * each option is about; NULL: it is whether something fails. */
 unsigned hd__sim_decide(enum hd__sim_kind kind, bool free, unsigned options, const hd_pid *who);
 
-/* That one gives way of its own will: policies that favour somebody do not favour it any more. */
+/* That one should let others go on: a policy that favours it does not any more. */
 void hd__sim_yielded(hd_pid who);
 
 /* Whether somebody has gone on for so many steps in a row that it is taken to wait for somebody else, by looking again and again:
@@ -20,6 +20,9 @@ bool hd__sim_is_stubborn(unsigned steps_in_a_row);
 
 /* Something happened that two runs of the same plan must have in common. */
 void hd__sim_mix(uint64_t what);
+
+/* Whether every option that the plan lists has been used. */
+bool hd__sim_is_used_up(void);
 
 /* The run cannot go on. Does not return. */
 void hd__sim_give_up(enum hd__sim_verdict verdict);

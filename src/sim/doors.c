@@ -21,6 +21,7 @@
 #include "sim/sim.h"
 
 #define STEP HD_US(1) /* what a step takes */
+#define BEGINNING HD_SEC(1)
 #define NOBODY UINT32_MAX
 
 static struct {
@@ -34,7 +35,7 @@ static struct {
 	hd_pid last; /* who ran last, and for how many steps in a row */
 	unsigned steps;
 	unsigned runs; /* of hd_run, that have ended */
-} s;
+} s = { .now = BEGINNING };
 
 /* ---- time ---- */
 
@@ -48,6 +49,8 @@ static hd_time read_clock(const struct hd__clock *clock)
 static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until)
 {
 	(void)poller, (void)word, (void)value;
+	if (until == HD_FOREVER && hd__os_thread_count() > 1)
+		hd__sim_give_up(HD__SIM_FOREIGN);
 	if (until == HD_FOREVER) {
 		hd__complain("heddle: nobody can run and no deadline will come, but hd_hold_open keeps the runtime waiting\n");
 		hd__sim_give_up(HD__SIM_DEADLOCK);
@@ -83,12 +86,19 @@ static bool call_fails(enum hd__fault kind)
 
 /* ---- the virtual workers ---- */
 
+/* Where p sits; s.taken when it does not. */
+static unsigned seat_of(const struct hd_process *p)
+{
+	unsigned i = 0;
+
+	while (i < s.taken && s.seat[i].process != p)
+		i++;
+	return i;
+}
+
 static bool sits(const struct hd_process *p)
 {
-	for (unsigned i = 0; i < s.taken; i++)
-		if (s.seat[i].process == p)
-			return true;
-	return false;
+	return seat_of(p) < s.taken;
 }
 
 static void sit_down(struct hd_worker *w, struct hd_process *p)
@@ -212,50 +222,78 @@ static void tell(struct hd_worker *w, const struct hd_process *me, const struct 
 	page->events++;
 }
 
+/* Time passes with every step. */
+static void count_step(struct hd_worker *w)
+{
+	const struct hd__sim_plan *plan = &hd__sim_page->plan;
+	struct hd__sim_result *result = &hd__sim_page->result;
+
+	if (++result->steps > (plan->steps != 0 ? plan->steps : HD__SIM_STEPS))
+		hd__sim_give_up(HD__SIM_LIVELOCK);
+	s.now += STEP;
+	result->elapsed = s.now - BEGINNING;
+	hd__clock(w->sched); /* the coarse time is exact here */
+}
+
+/* The runner calls heddle. With one seat the scheduler goes by its rules and nothing need be chosen; but time passes. */
+static void at_call(struct hd_worker *w)
+{
+	const struct hd__sim_plan *plan = &hd__sim_page->plan;
+
+	if (plan->faults != 0)
+		hd__fault_door = call_fails; /* not before the first process runs: hd_run itself can be built */
+	if (s.seats == 1) {
+		count_step(w);
+		hd__sim_mix((uint64_t)hd__pid(&w->sched->table, w->current) ^ (uint64_t)s.now << 24);
+		if (hd__sim_page->tell)
+			tell(w, w->current, w->current, 0);
+	}
+	hd_time first = hd__timers_first(&w->timers);
+	if (plan->faults & HD__SIM_FAIL_TIME && first != HD_FOREVER && first > s.now && fails())
+		s.now = first;
+	if (s.now >= w->alarm || s.now >= first)
+		w->resched |= HD__CLOCK_DUE;
+}
+
+/* Whether the runner, which is ready, has gone on for too long: it may be waiting for somebody by looking again and again. */
+static bool is_stubborn(hd_pid me)
+{
+	if (me != s.last || !hd__sim_is_stubborn(++s.steps))
+		return false;
+	s.steps = 0;
+	hd__sim_yielded(me);
+	return true;
+}
+
 /* A step is over: who does the next? */
 static struct hd_process *choose(struct hd_worker *w)
 {
 	struct hd_process *me = w->current;
-	struct hd__sim_plan *plan = &hd__sim_page->plan;
-	bool goes_on = me != NULL && me->state == HD_READY && w->stepping;
+	bool ready = me != NULL && me->state == HD_READY, stays = ready && w->stepping;
 	hd_pid who[HD__SIM_WORKERS_MAX];
-	unsigned first = 0;
 
-	w->resched |= HD__ASK_DOOR;
 	w->stepping = false;
 	hd__runq_spill(&w->runq);
-	if (++hd__sim_page->result.steps > (plan->steps != 0 ? plan->steps : HD__SIM_STEPS))
-		hd__sim_give_up(HD__SIM_LIVELOCK);
-	s.now += STEP;
+	count_step(w);
 	clear_seats(w);
-	if (goes_on && !sits(me) && s.taken < s.seats)
-		sit_down(w, me); /* it came by a hand-off */
-	for (unsigned i = 0; i < s.taken; i++)
-		if (s.seat[i].process == me)
-			first = i;
-	if (goes_on && s.taken > 1 && s.last == s.seat[first].pid && hd__sim_is_stubborn(++s.steps)) {
-		s.steps = 0;
-		goes_on = false;
-	}
-	if (me != NULL && me->state == HD_READY && !goes_on) {
-		hd__sim_yielded(hd__pid(&w->sched->table, me));
-		if (sits(me)) /* to the end of the row; if anybody else wants the seat, it is free */
-			stand_up(first);
-	}
+	unsigned first = me != NULL ? seat_of(me) : s.taken;
+	if (ready && is_stubborn(hd__pid(&w->sched->table, me)))
+		stays = false;
+	if (ready && !stays && first < s.taken)
+		stand_up(first); /* to the end of the row; if anybody else wants the seat, it is free */
 	fill_seats(w);
 	if (s.taken == 0)
 		return NULL;
-	if (goes_on && !sits(me))
-		goes_on = false; /* somebody better has its seat */
-	first = first < s.taken ? first : 0;
-	for (unsigned i = 0; goes_on && i < s.taken; i++)
-		if (s.seat[i].process == me)
-			first = i;
-	if (!goes_on && s.seat[first].process == me)
+	if (stays && seat_of(me) < s.taken)
+		first = seat_of(me);
+	else
+		stays = false; /* somebody better has its seat */
+	first %= s.taken;
+	if (!stays && s.seat[first].process == me)
 		first = (first + 1) % s.taken; /* whoever is next in the row */
 	for (unsigned i = 0; i < s.taken; i++)
 		who[i] = s.seat[(first + i) % s.taken].pid;
-	unsigned option = hd__sim_decide(HD__SIM_RUNNER, !goes_on, s.taken, who);
+	unsigned option = hd__sim_decide(HD__SIM_RUNNER, !stays, s.taken, who);
 	struct hd_process *next = s.seat[(first + option) % s.taken].process;
 	if (s.last != who[option]) {
 		s.last = who[option];
@@ -265,10 +303,6 @@ static struct hd_process *choose(struct hd_worker *w)
 	if (hd__sim_page->tell)
 		tell(w, me, next, option);
 	hd__runq_remove(&w->runq, next);
-	if (plan->faults & HD__SIM_FAIL_TIME && w->alarm != HD_FOREVER && w->alarm > s.now && fails())
-		s.now = w->alarm;
-	if (s.now >= w->alarm)
-		w->resched |= HD__CLOCK_DUE;
 	return next;
 }
 
@@ -297,15 +331,16 @@ static void begun(struct hd__sched *sched)
 	hd__sim_serve();
 	unsigned wanted = hd__sim_page->plan.workers;
 
-	s.now = HD_SEC(1);
 	s.taken = 0;
 	s.last = 0;
 	s.seats = wanted != 0 ? wanted : sched->config.workers;
 	if (s.seats > HD__SIM_WORKERS_MAX)
 		s.seats = HD__SIM_WORKERS_MAX;
 	sched->config.workers = s.seats;
-	if (hd__sim_page->plan.faults != 0)
-		hd__fault_door = call_fails;
+	struct hd_worker *w = &sched->workers[0];
+	w->resched |= HD__AT_CALL;
+	if (s.seats == 1)
+		w->chores &= ~(uint32_t)HD__CHOOSE_BY_DOOR; /* by the rules, exactly */
 }
 
 /* How many have ended and nobody has cared. */
@@ -323,7 +358,7 @@ static bool ended(struct hd__sched *sched, int code)
 	struct hd__sim_result *result = &hd__sim_page->result;
 
 	hd__fault_door = NULL;
-	result->elapsed = s.now - HD_SEC(1);
+	result->elapsed = s.now - BEGINNING;
 	hd__sim_mix((uint64_t)(unsigned)code);
 	bool first = s.runs++ == 0;
 	if (result->verdict != HD__SIM_UNDECIDED && result->verdict != HD__SIM_FINE)
@@ -333,8 +368,10 @@ static bool ended(struct hd__sched *sched, int code)
 		result->verdict = HD__SIM_DEADLOCK;
 	else if (result->left > 0 && !hd__sim_page->plan.ignore_leaks)
 		result->verdict = HD__SIM_LEAK;
+	else if (hd__os_thread_count() > 1)
+		result->verdict = HD__SIM_FOREIGN;
 	else
-		result->verdict = HD__SIM_FINE;
+		result->verdict = hd__sim_is_used_up() ? HD__SIM_FINE : HD__SIM_ASTRAY;
 	return !first || !hd__sim_is_served(); /* taking it down costs more than a run */
 }
 
@@ -343,7 +380,7 @@ const struct hd__doors *hd__sim_doors(void)
 	static const struct hd__clock clock = { read_clock };
 	static struct hd__poller poller = { pass_time, wake_nobody };
 	static const struct hd__doors doors = {
-		.clock = &clock, .poller = &poller, .choose = choose, .at_every_call = true, .begun = begun, .ended = ended
+		.clock = &clock, .poller = &poller, .choose = choose, .at_call = at_call, .begun = begun, .ended = ended
 	};
 
 	return &doors;

@@ -72,16 +72,16 @@ static bool parse_list(struct hd__sim_plan *plan, const char **text)
 {
 	uint64_t at, option;
 
-	while (**text >= '0' && **text <= '9') {
+	if (**text < '0' || **text > '9')
+		return true; /* nothing but the usual */
+	do {
 		if (plan->unusual == HD__SIM_LIST_MAX || !number(text, UINT32_MAX, &at) || !word(text, "=") ||
 		    !number(text, UINT8_MAX, &option))
 			return false;
 		if (plan->unusual > 0 && at <= plan->list[plan->unusual - 1].at)
 			return false;
 		plan->list[plan->unusual++] = (struct hd__sim_unusual){ (uint32_t)at, (uint16_t)option };
-		if (!word(text, ","))
-			break;
-	}
+	} while (word(text, ","));
 	return true;
 }
 
@@ -154,7 +154,7 @@ bool hd__sim_parse(struct hd__sim_plan *plan, const char *text)
 	while (word(&text, ":"))
 		if (!parse_option(plan, &text))
 			return false;
-	return *text == 0;
+	return *text == 0 && (plan->fail_at == 0 || plan->faults != 0);
 }
 
 struct writer {

@@ -206,6 +206,7 @@ void hd__sim_leave(void)
 	static const char *const why[] = {
 		[HD__SIM_DEADLOCK] = "deadlock",
 		[HD__SIM_LIVELOCK] = "not over after so many steps",
+		[HD__SIM_FOREIGN] = "the program has kernel threads of its own: they cannot be simulated",
 		[HD__SIM_ASTRAY] = "the plan was made for another program: it names a choice that there is not",
 	};
 

@@ -53,15 +53,20 @@ static bool run_fails(struct exploration *x, struct subject *s, const struct hd_
 	return failed(s);
 }
 
-/* The same plan twice must be the same run, or no schedule that is found can be repeated. */
-static bool is_honest(struct exploration *x, struct subject *s)
+/* The same plan twice, in two processes with their memory at different addresses, must be the same run, or no schedule that is
+ * found can be repeated. */
+static bool is_honest(struct exploration *x)
 {
-	struct hd__sim_plan plan = x->plan;
+	struct subject other, *s = &x->subjects[0];
 
-	subject_run(s, &plan);
-	uint64_t hash = s->page->result.hash;
-	subject_run(s, &plan);
-	return hash == s->page->result.hash;
+	subject_run(s, &x->plan);
+	if (s->page->result.verdict == HD__SIM_HANG)
+		return true; /* it will be found */
+	subject_start(&other, x->argv);
+	subject_run(&other, &x->plan);
+	bool same = s->page->result.hash == other.page->result.hash;
+	subject_stop(&other);
+	return same;
 }
 
 /* Fails the first call that may fail, then the second, and so on until a run has no more of them; once each, then all from there
@@ -86,28 +91,44 @@ static bool fail_each(struct exploration *x, struct subject *s)
 	return false;
 }
 
+/* A number for what is searched, and how far. */
+static uint64_t search_of(const struct exploration *x)
+{
+	uint64_t hash = x->bound + 1469598103934665603u + x->plan.workers * 256u + x->plan.faults;
+
+	for (char **arg = x->argv; *arg != NULL; arg++)
+		for (const char *c = *arg;; c++) {
+			hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+			if (*c == 0)
+				break;
+		}
+	return hash;
+}
+
 /* All schedules with at most x->bound preemptions. */
 static struct subject *search_all(struct exploration *x)
 {
 	struct subject *s = &x->subjects[0];
 	struct hd__sim_plan plan = x->plan;
-	uint64_t saved = 0;
+	uint64_t begun, saved;
 
 	plan.policy = HD__SIM_LIST;
 	plan.unusual = 0;
-	if (x->checkpoint != NULL && load_checkpoint(x->checkpoint, &plan, &x->progress.done))
-		saved = x->progress.done;
+	if (x->checkpoint != NULL)
+		load_checkpoint(x->checkpoint, search_of(x), &plan, &x->progress.done);
+	begun = saved = x->progress.done;
 	do {
-		if (x->checkpoint != NULL && x->progress.done >= saved + 1000) {
-			save_checkpoint(x->checkpoint, &plan, x->progress.done);
+		bool enough = progress_is_late(&x->progress) || x->progress.done >= begun + x->schedules;
+		if (x->checkpoint != NULL && (enough || x->progress.done >= saved + 1000)) {
+			save_checkpoint(x->checkpoint, search_of(x), &plan, x->progress.done);
 			saved = x->progress.done;
 		}
-		if (run_fails(x, s, &plan))
-			return s;
-		if (progress_is_late(&x->progress) || x->progress.done == x->schedules) {
+		if (enough) {
 			x->exhaustive = false; /* not all */
 			return NULL;
 		}
+		if (run_fails(x, s, &plan))
+			return s;
 	} while (next_schedule(s, &plan, x->bound));
 	return NULL;
 }
@@ -162,15 +183,32 @@ static struct subject *try_seeds(struct exploration *x)
 	}
 }
 
+/* A word as a shell wants it. */
+static void print_word(const char *word)
+{
+	if (word[0] != 0 && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:+,=@%")] == 0) {
+		printf(" %s", word);
+		return;
+	}
+	printf(" '");
+	for (; *word != 0; word++)
+		if (*word == '\'')
+			printf("'\\''");
+		else
+			putchar(*word);
+	putchar('\'');
+}
+
 static void print_replay(const struct exploration *x, const struct hd__sim_plan *plan)
 {
 	static char text[TEXT_MAX];
 
 	if (!hd__sim_format(plan, text, sizeof text))
 		return;
-	printf("  heddle replay %s%s%s", strpbrk(text, "=,") != NULL ? "'" : "", text, strpbrk(text, "=,") != NULL ? "'" : "");
+	printf("  heddle replay");
+	print_word(text);
 	for (char **arg = x->argv; *arg != NULL; arg++)
-		printf(" %s", *arg);
+		print_word(*arg);
 	printf("\n");
 }
 
@@ -183,11 +221,18 @@ static void report(struct exploration *x, struct subject *s)
 	bool shrunk;
 
 	progress_hide(&x->progress);
+	if (s->page->result.verdict == HD__SIM_FOREIGN)
+		die("the program has kernel threads of its own: they cannot be simulated");
 	printf("found after %" PRIu64 " schedule%s: ", x->progress.done, x->progress.done == 1 ? "" : "s");
 	print_verdict(s->page);
 	shrunk = s->page->result.verdict != HD__SIM_HANG && shrink(s, &shortest, &runs);
 	if (!shrunk)
 		shortest = found;
+	if (s->page->result.verdict == HD__SIM_HANG) {
+		printf("\nTo repeat it:\n");
+		print_replay(x, &found);
+		return;
+	}
 	s->page->tell = true;
 	subject_run(s, &shortest);
 	printf("it has %" PRIu32 " steps and %" PRIu32 " decisions", steps, decisions);
@@ -200,7 +245,7 @@ static void report(struct exploration *x, struct subject *s)
 	subject_print_output(s, "  ");
 	printf("\nTo repeat it:\n");
 	print_replay(x, &shortest);
-	if (shrunk)
+	if (shrunk && found.policy != HD__SIM_LIST)
 		print_replay(x, &found);
 }
 
@@ -209,7 +254,8 @@ static void conclude(struct exploration *x)
 	double elapsed = progress_elapsed(&x->progress);
 
 	progress_hide(&x->progress);
-	printf("nothing found in %" PRIu64 " schedules (%" PRIu64 " distinct) in %.1f s", x->progress.done, x->progress.distinct, elapsed);
+	printf("nothing found in %" PRIu64 " schedule%s (%" PRIu64 " distinct) in %.1f s", x->progress.done,
+	       x->progress.done == 1 ? "" : "s", x->progress.distinct, elapsed);
 	if (x->exhaustive)
 		printf("; these are all with at most %u preemption%s", x->bound, x->bound == 1 ? "" : "s");
 	printf("\n");
@@ -328,7 +374,7 @@ int explore_main(int argc, char **argv)
 	parse(&x, argc, argv);
 	for (unsigned i = 0; i < x.jobs; i++)
 		subject_start(&x.subjects[i], x.argv);
-	if (!is_honest(&x, &x.subjects[0]))
+	if (!is_honest(&x))
 		die("the same plan twice gave two different runs: the program asks for the time, for randomness or for addresses, "
 		    "and what it finds could not be repeated");
 	x.plan.length = x.subjects[0].page->result.steps;

@@ -1,4 +1,5 @@
 /* main.c - the `heddle` command. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 
 int main(int argc, char **argv)
 {
+	signal(SIGPIPE, SIG_IGN); /* a program that has gone is noticed, and said so */
 	if (argc < 2) {
 		help(NULL);
 		return 2;

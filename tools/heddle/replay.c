@@ -64,6 +64,10 @@ int replay_main(int argc, char **argv)
 			     : WEXITSTATUS(status) != 0 ? HD__SIM_STATUS
 							 : HD__SIM_FINE;
 	}
+	if (r->steps == 0 && r->verdict == HD__SIM_FINE)
+		die("the program never called hd_run, or it is not linked with heddle");
+	if (r->steps == 0 && r->verdict == HD__SIM_STATUS && WEXITSTATUS(status) == 2)
+		return 2; /* heddle has said why */
 	bool fine = r->verdict == HD__SIM_FINE;
 	fflush(stdout);
 	if (trace)
@@ -71,5 +75,5 @@ int replay_main(int argc, char **argv)
 	printf("heddle: after %" PRIu32 " steps, %.3f ms of virtual time, hash %016" PRIx64 ": ", r->steps,
 	       (double)r->elapsed / 1e6, r->hash);
 	print_verdict(s.page);
-	return fine ? 0 : 1;
+	return fine ? 0 : r->verdict == HD__SIM_ASTRAY || r->verdict == HD__SIM_FOREIGN ? 2 : 1;
 }

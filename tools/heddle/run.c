@@ -88,10 +88,10 @@ static char *cache(void)
 	return folder;
 }
 
-/* Adds the words of an environment variable. */
-static void add_words(char **words, int *n, const char *variable)
+/* Adds the words of a text; NULL has none. */
+static void add_words(char **words, int *n, const char *text)
 {
-	char *text = getenv(variable), *copy = text != NULL ? strdup(text) : NULL, *rest = copy, *word;
+	char *copy = text != NULL ? strdup(text) : NULL, *rest = copy, *word;
 
 	while (copy != NULL && (word = strsep(&rest, " \t\n")) != NULL)
 		if (word[0] != 0 && *n < WORDS_MAX - 8)
@@ -105,6 +105,26 @@ static char *text(const char *before, const char *after)
 	if (asprintf(&both, "%s%s", before, after) < 0)
 		die("no memory");
 	return both;
+}
+
+/* Whether none of the files that the program was made of, which the compiler has listed as make wants it, is younger. */
+static bool is_fresh(const char *program, const char *listed)
+{
+	struct stat made, part;
+	char name[PATH_MAX];
+	FILE *f = fopen(listed, "re");
+	bool fresh = f != NULL && stat(program, &made) == 0 && access(program, X_OK) == 0;
+
+	if (fresh && fscanf(f, "%*[^:]: ") == EOF)
+		fresh = false;
+	while (fresh && fscanf(f, "%4095s", name) == 1)
+		if (strcmp(name, "\\") != 0)
+			fresh = stat(name, &part) == 0 && (part.st_mtim.tv_sec < made.st_mtim.tv_sec ||
+							   (part.st_mtim.tv_sec == made.st_mtim.tv_sec &&
+							    part.st_mtim.tv_nsec <= made.st_mtim.tv_nsec));
+	if (f != NULL)
+		fclose(f);
+	return fresh;
 }
 
 static bool compile(char **words)
@@ -132,7 +152,7 @@ int run_main(int argc, char **argv)
 	};
 	const char *compiler = getenv("CC") != NULL ? getenv("CC") : "cc";
 	struct library at = find_library();
-	char *words[WORDS_MAX] = { NULL }, *program, *temporary;
+	char *words[WORDS_MAX] = { NULL }, *program, *temporary, *listed;
 	int c, n = 0;
 
 	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
@@ -147,21 +167,24 @@ int run_main(int argc, char **argv)
 	const char *file = argv[optind];
 	if (file == NULL)
 		die("which file? `heddle help run` explains");
-	words[n++] = (char *)compiler;
+	add_words(words, &n, compiler);
 	for (const char *const *flag = (const char *const[]){ "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", NULL }; *flag != NULL; flag++)
 		words[n++] = (char *)*flag;
-	add_words(words, &n, "CFLAGS");
+	add_words(words, &n, getenv("CFLAGS"));
 	words[n++] = text("-I", at.include);
 	words[n++] = (char *)file;
 	words[n++] = text("-L", at.lib);
 	words[n++] = text("-Wl,-rpath,", at.lib);
 	words[n++] = (char *)"-lheddle";
-	add_words(words, &n, "LDLIBS");
+	add_words(words, &n, getenv("LDLIBS"));
 	const char *name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
 	if (asprintf(&program, "%s/%s-%016" PRIx64, cache(), name, fingerprint(file, &at, words)) < 0 ||
-	    asprintf(&temporary, "%s.%d", program, (int)getpid()) < 0)
+	    asprintf(&temporary, "%s.%d", program, (int)getpid()) < 0 || asprintf(&listed, "%s.d", program) < 0)
 		die("no memory");
-	if (access(program, X_OK) != 0) {
+	if (!is_fresh(program, listed)) {
+		words[n++] = (char *)"-MD";
+		words[n++] = (char *)"-MF";
+		words[n++] = listed;
 		words[n++] = (char *)"-o";
 		words[n++] = temporary;
 		words[n] = NULL;

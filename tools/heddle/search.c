@@ -46,8 +46,10 @@ bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned 
 	return true;
 }
 
-bool load_checkpoint(const char *file, struct hd__sim_plan *plan, uint64_t *done)
+bool load_checkpoint(const char *file, uint64_t search, struct hd__sim_plan *plan, uint64_t *done)
 {
+	uint64_t of;
+
 	static char text[HD__SIM_LIST_MAX * 16];
 	FILE *f = fopen(file, "re");
 
@@ -56,13 +58,15 @@ bool load_checkpoint(const char *file, struct hd__sim_plan *plan, uint64_t *done
 			die("%s: %s", file, strerror(errno));
 		return false;
 	}
-	if (fscanf(f, "heddle-search %" SCNu64 " %65535s", done, text) != 2 || !hd__sim_parse(plan, text))
+	if (fscanf(f, "heddle-search %" SCNx64 " %" SCNu64 " %65535s", &of, done, text) != 3 || !hd__sim_parse(plan, text))
 		die("%s is not a checkpoint; remove it to begin anew", file);
+	if (of != search)
+		die("%s is the checkpoint of another program or bound; remove it to begin anew", file);
 	fclose(f);
 	return true;
 }
 
-void save_checkpoint(const char *file, const struct hd__sim_plan *plan, uint64_t done)
+void save_checkpoint(const char *file, uint64_t search, const struct hd__sim_plan *plan, uint64_t done)
 {
 	static char text[HD__SIM_LIST_MAX * 16];
 	char *temporary;
@@ -70,7 +74,7 @@ void save_checkpoint(const char *file, const struct hd__sim_plan *plan, uint64_t
 	if (asprintf(&temporary, "%s.new", file) < 0 || !hd__sim_format(plan, text, sizeof text))
 		die("no memory for a checkpoint");
 	FILE *f = fopen(temporary, "we");
-	if (f == NULL || fprintf(f, "heddle-search %" PRIu64 " %s\n", done, text) < 0 || fclose(f) != 0 ||
+	if (f == NULL || fprintf(f, "heddle-search %" PRIx64 " %" PRIu64 " %s\n", search, done, text) < 0 || fclose(f) != 0 ||
 	    rename(temporary, file) != 0)
 		die("%s: %s", file, strerror(errno));
 	free(temporary);

@@ -9,8 +9,9 @@
  * within `bound` preemptions (a failure counts as one). False: there is none. Dies when the run was too long to be searched. */
 bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned bound);
 
-/* Where a search stands, in a file: the next plan and how many have been run. False: there is no such file. */
-bool load_checkpoint(const char *file, struct hd__sim_plan *plan, uint64_t *done);
-void save_checkpoint(const char *file, const struct hd__sim_plan *plan, uint64_t done);
+/* Where a search stands, in a file: of what with which bound (a number for both), the next plan, how many have been run. False:
+ * there is no such file. Dies when it is of another search. */
+bool load_checkpoint(const char *file, uint64_t search, struct hd__sim_plan *plan, uint64_t *done);
+void save_checkpoint(const char *file, uint64_t search, const struct hd__sim_plan *plan, uint64_t done);
 
 #endif

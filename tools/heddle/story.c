@@ -38,6 +38,9 @@ void print_verdict(const struct hd__sim_page *page)
 	case HD__SIM_HANG:
 		printf("hang: no end after 10 seconds; does it compute without heddle calls, or wait outside heddle?\n");
 		break;
+	case HD__SIM_FOREIGN:
+		printf("the program has kernel threads of its own: they cannot be simulated\n");
+		break;
 	case HD__SIM_ASTRAY:
 		printf("the plan was made for another program, or for another version of it\n");
 		break;
@@ -120,44 +123,57 @@ static const char *wait_word(uint8_t why)
 	return why < sizeof words / sizeof words[0] && words[why] != NULL ? words[why] : "something";
 }
 
+/* Whether one of the decisions in [from, to) was not the usual one. */
+static bool was_unusual(const struct hd__sim_page *page, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to && i < HD__SIM_LOG_MAX; i++)
+		if (page->log[i].option != 0)
+			return true;
+	return false;
+}
+
+/* What the runner did that ended its step. */
 static void tell_event(const struct atlas *a, const struct hd__sim_event *e)
 {
 	char who[64];
 	struct place p = place_of(a, e);
 
-	printf("  %10.3f ms  %-8s ", (double)(e->when - HD_SEC(1)) / 1e6, name_of(e->who, e->name, who, sizeof who));
-	if (p.call != NULL)
-		printf("%-24s %-20s ", p.call, p.where != NULL ? p.where : "");
-	else
-		printf("%-24s %-20s ", "", "");
+	printf("  %10.3f ms  %-8s %-24s %-20s", (double)(e->when - HD_SEC(1)) / 1e6, name_of(e->who, e->name, who, sizeof who),
+	       p.call != NULL ? p.call : "", p.where != NULL ? p.where : "");
 	if (e->state == HD_WAITING)
-		printf("waits for %s\n", wait_word(e->why));
+		printf(" waits for %s", wait_word(e->why));
 	else if (e->state == HD_SUSPENDED)
-		printf("is suspended\n");
+		printf(" is suspended");
 	else if (e->next != e->who)
-		printf("is interrupted\n");
-	else
-		printf("\n");
+		printf(" is interrupted");
 }
 
 void tell_story(const struct hd__sim_page *page, pid_t pid)
 {
 	struct atlas atlas;
-	uint32_t before = NOBODY;
+	uint32_t runs = NOBODY, decisions = 0;
+	const char *name = "";
 	unsigned lines = 0;
 	char who[64];
 
 	make_atlas(&atlas, page, pid);
 	for (uint32_t i = 0; i < page->events && lines < LINES_MAX; i++, lines++) {
 		const struct hd__sim_event *e = &page->event[i];
+		const char *star = was_unusual(page, decisions, e->decision) ? " *" : "";
+		decisions = e->decision;
+		if (e->who == NOBODY && runs != NOBODY)
+			printf("  %10.3f ms  %-8s has ended, or waits", (double)(e->when - HD_SEC(1)) / 1e6,
+			       name_of(runs, name, who, sizeof who));
+		else if (e->who != NOBODY && e->who != runs && runs != NOBODY) /* by the rules: with one worker nobody chooses */
+			printf("  %16s-> %s runs\n", "", name_of(e->who, e->name, who, sizeof who));
 		if (e->who != NOBODY)
 			tell_event(&atlas, e);
-		else if (before != NOBODY)
-			printf("  %10.3f ms  %-8u ends, or all wait\n", (double)(e->when - HD_SEC(1)) / 1e6, before);
 		if (e->next != e->who)
-			printf("  %16s-> %s runs%s\n", "", name_of(e->next, e->next_name, who, sizeof who),
-			       e->option != 0 ? " *" : "");
-		before = e->next;
+			printf("%s  %16s-> %s runs", e->who != NOBODY || runs != NOBODY ? "\n" : "", "",
+			       name_of(e->next, e->next_name, who, sizeof who));
+		printf("%s\n", star);
+		runs = e->next;
+		name = e->next_name;
 	}
 	if (lines == LINES_MAX || page->events == HD__SIM_EVENTS_MAX)
 		printf("  ... (and so on)\n");

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ _Noreturn static void become(char **argv, const char *how, const int *keep, int 
 {
 	for (int i = 0; i < n; i++)
 		fcntl(keep[i], F_SETFD, 0);
+	signal(SIGPIPE, SIG_DFL);
 	setenv("HEDDLE_SIM", how, 1);
 	setenv("LD_BIND_NOW", "1", 0); /* what the loader has done before the first run, it need not do in each */
 	execvp(argv[0], argv);
@@ -91,8 +93,6 @@ _Noreturn static void gone(struct subject *s)
 	waitpid(s->pid, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		exit(2); /* it has said why */
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
-		exit(2);
 	if (WIFEXITED(status))
 		die("the program ended with status %d before it called hd_run, or it is not linked with heddle",
 		    WEXITSTATUS(status));

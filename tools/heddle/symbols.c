@@ -55,7 +55,7 @@ static FILE *ask(const char *module, char *const *addresses, unsigned n, pid_t *
 		free(argv);
 		return NULL;
 	}
-	memcpy(argv, (char *[]){ (char *)"addr2line", (char *)"-sfe", (char *)module }, 3 * sizeof *argv);
+	memcpy(argv, (char *[]){ (char *)"addr2line", (char *)"-asfie", (char *)module }, 3 * sizeof *argv);
 	memcpy(argv + 3, addresses, n * sizeof *argv);
 	*child = fork();
 	if (*child == 0) {
@@ -98,19 +98,26 @@ static void look_up_in(const struct module *m, const uintptr_t *addresses, unsig
 		which[asked++] = i;
 	}
 	FILE *answers = asked > 0 ? ask(m->path, texts, asked, &child) : NULL;
-	for (unsigned i = 0; answers != NULL && i < asked; i++) {
-		struct symbol *s = &symbols[which[i]];
-		if (fgets(line, sizeof line, answers) == NULL)
-			break;
+	/* For each its address, then functions and places, inlined ones first: the last function is the one that was called, the
+	 * first place is where it stood. */
+	struct symbol *s = NULL;
+	bool placed = false;
+	for (unsigned i = 0; answers != NULL && fgets(line, sizeof line, answers) != NULL;) {
 		chop(line);
-		if (line[0] != '?')
+		if (strncmp(line, "0x", 2) == 0) {
+			s = i < asked ? &symbols[which[i++]] : NULL;
+			placed = false;
+			continue;
+		}
+		if (s != NULL && line[0] != '?')
 			snprintf(s->function, sizeof s->function, "%.95s", line);
 		if (fgets(line, sizeof line, answers) == NULL)
 			break;
 		chop(line);
 		line[strcspn(line, " ")] = 0; /* "(discriminator 2)" */
-		if (line[0] != '?')
+		if (s != NULL && !placed && line[0] != '?')
 			snprintf(s->place, sizeof s->place, "%.159s", line);
+		placed = true;
 	}
 	if (answers != NULL) {
 		fclose(answers);
