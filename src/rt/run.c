@@ -196,7 +196,7 @@ int hd_stats(struct hd_stats *stats)
 		return -EPERM;
 	struct hd__sched *sched = caller.sched;
 	*stats = (struct hd_stats){
-		.workers = sched->nworkers,
+		.workers = sched->config.workers, /* virtual ones too */
 		.spawned = ld_rlx(&sched->sent),
 		.live_processes = (uint64_t)ld_rlx(&sched->table.taken),
 	};

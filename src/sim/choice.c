@@ -124,13 +124,13 @@ bool hd__sim_is_used_up(void)
 	return s.page->plan.policy != HD__SIM_LIST || s.next_unusual == s.page->plan.unusual;
 }
 
-static unsigned pick(enum hd__sim_kind kind, bool free, unsigned options, const hd_pid *who, uint32_t index)
+static unsigned pick(enum hd__sim_kind kind, unsigned options, const hd_pid *who, uint32_t index)
 {
 	switch (s.page->plan.policy) {
 	case HD__SIM_LIST:
 		return from_list(index, options);
 	case HD__SIM_ROBIN:
-		return kind == HD__SIM_RUNNER && !free ? 1 : 0;
+		return kind == HD__SIM_STAYS ? 1 : 0;
 	case HD__SIM_PCT:
 		if (kind != HD__SIM_FAULT)
 			return highest_rank(options, who);
@@ -141,11 +141,11 @@ static unsigned pick(enum hd__sim_kind kind, bool free, unsigned options, const 
 	return kind == HD__SIM_FAULT ? draw() % FAULT_ODDS == 0 : (unsigned)(draw() % options);
 }
 
-unsigned hd__sim_decide(enum hd__sim_kind kind, bool free, unsigned options, const hd_pid *who)
+unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, const hd_pid *who)
 {
 	struct hd__sim_page *page = s.page;
 
-	if (kind == HD__SIM_RUNNER && page->plan.policy == HD__SIM_PCT) {
+	if (kind <= HD__SIM_YIELDS && page->plan.policy == HD__SIM_PCT) {
 		s.choices++;
 		for (unsigned i = 0; i + 1 < page->plan.depth; i++)
 			if (s.changes[i] == s.choices)
@@ -154,9 +154,9 @@ unsigned hd__sim_decide(enum hd__sim_kind kind, bool free, unsigned options, con
 	if (options < 2)
 		return 0;
 	uint32_t index = page->result.decisions++;
-	unsigned option = pick(kind, free, options, who, index);
+	unsigned option = pick(kind, options, who, index);
 	if (index < HD__SIM_LOG_MAX)
-		page->log[index] = (struct hd__sim_decision){ (uint8_t)kind, free, (uint8_t)options, (uint8_t)option };
+		page->log[index] = (struct hd__sim_decision){ (uint8_t)kind, (uint8_t)options, (uint8_t)option };
 	hd__sim_mix(index << 8 | option);
 	return option;
 }

@@ -7,9 +7,9 @@
 /* A run begins: plan and results are in `page`. */
 void hd__sim_choice_begin(struct hd__sim_page *page);
 
-/* Which of so many options. The first is the usual one; `free`: it is no more natural than the others. `who` has the process that
- * each option is about; NULL: it is whether something fails. */
-unsigned hd__sim_decide(enum hd__sim_kind kind, bool free, unsigned options, const hd_pid *who);
+/* Which of so many options; the first is the usual one. `who` has the process that each option is about; NULL: it is whether
+ * something fails. */
+unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, const hd_pid *who);
 
 /* That one should let others go on: a policy that favours it does not any more. */
 void hd__sim_yielded(hd_pid who);

@@ -71,9 +71,12 @@ static bool fails(void)
 	const struct hd__sim_plan *plan = &hd__sim_page->plan;
 	uint32_t met = ++hd__sim_page->result.faults_met;
 
-	if (plan->fail_at != 0)
-		return met == plan->fail_at || (plan->fail_on && met > plan->fail_at);
-	return hd__sim_decide(HD__SIM_FAULT, true, 2, NULL) == 1;
+	if (plan->fail_at != 0) {
+		bool strikes = met == plan->fail_at || (plan->fail_on && met > plan->fail_at);
+		hd__sim_mix((uint64_t)met << 1 | strikes);
+		return strikes;
+	}
+	return hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1;
 }
 
 static bool call_fails(enum hd__fault kind)
@@ -150,7 +153,7 @@ static void seat_one(struct hd_worker *w, int level, unsigned n)
 	for (p = hd__runq_level(&w->runq, level)->head; listed < n; p = p->next)
 		if (!sits(p))
 			who[listed++] = hd__pid(&w->sched->table, p);
-	chosen = hd__sim_decide(HD__SIM_SEAT, true, n, who);
+	chosen = hd__sim_decide(HD__SIM_SEAT, n, who);
 	sit_down(w, hd__table_find(&w->sched->table, who[chosen]));
 }
 
@@ -293,7 +296,8 @@ static struct hd_process *choose(struct hd_worker *w)
 		first = (first + 1) % s.taken; /* whoever is next in the row */
 	for (unsigned i = 0; i < s.taken; i++)
 		who[i] = s.seat[(first + i) % s.taken].pid;
-	unsigned option = hd__sim_decide(HD__SIM_RUNNER, !stays, s.taken, who);
+	bool yields = !stays && ready && who[s.taken - 1] == hd__pid(&w->sched->table, me);
+	unsigned option = hd__sim_decide(stays ? HD__SIM_STAYS : yields ? HD__SIM_YIELDS : HD__SIM_LEAVES, s.taken, who);
 	struct hd_process *next = s.seat[(first + option) % s.taken].process;
 	if (s.last != who[option]) {
 		s.last = who[option];

@@ -63,11 +63,16 @@ enum hd__sim_verdict {
 	HD__SIM_ASTRAY	  /* the plan names an option that there is not: it was made for another program */
 };
 
-enum hd__sim_kind { HD__SIM_RUNNER, HD__SIM_SEAT, HD__SIM_FAULT };
+enum hd__sim_kind {
+	HD__SIM_STAYS,	/* who runs next: the runner could go on, and any other is a preemption */
+	HD__SIM_LEAVES, /* who runs next: the runner waits, or has ended, and anybody may be next */
+	HD__SIM_YIELDS, /* who runs next: the runner, who is the last option, gives way; to let it go on is as bad as a preemption */
+	HD__SIM_SEAT,	/* who takes a free seat */
+	HD__SIM_FAULT	/* whether something fails */
+};
 
 struct hd__sim_decision {
 	uint8_t kind; /* enum hd__sim_kind */
-	uint8_t free; /* the usual option was no more natural than the others: another one is no preemption */
 	uint8_t options, option;
 };
 

@@ -10,10 +10,12 @@
 
 #include "say.h"
 
-/* Whether an option other than the usual one, there, is a preemption. */
-static bool costs(const struct hd__sim_decision *d)
+/* Whether that option is a preemption, or counts as one. */
+static bool costs(const struct hd__sim_decision *d, unsigned option)
 {
-	return !d->free || d->kind == HD__SIM_FAULT;
+	if (d->kind == HD__SIM_YIELDS)
+		return option == d->options - 1u; /* or a loop of yields had schedules without end */
+	return option != 0 && (d->kind == HD__SIM_STAYS || d->kind == HD__SIM_FAULT);
 }
 
 bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned bound)
@@ -24,11 +26,11 @@ bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned 
 	if (n > HD__SIM_LOG_MAX)
 		die("a run has more than %d decisions: too many to search them all; use random or pct", HD__SIM_LOG_MAX);
 	for (uint32_t i = 0; i < n; i++)
-		spent += page->log[i].option != 0 && costs(&page->log[i]);
+		spent += costs(&page->log[i], page->log[i].option);
 	while (n-- > 0) {
 		const struct hd__sim_decision *d = &page->log[n];
-		spent -= d->option != 0 && costs(d);
-		if (d->option + 1 < d->options && spent + costs(d) <= bound)
+		spent -= costs(d, d->option);
+		if (d->option + 1 < d->options && spent + costs(d, d->option + 1u) <= bound)
 			break;
 	}
 	if (n == UINT32_MAX)

@@ -132,7 +132,7 @@ static void step(bool stays)
 	if (++page->result.steps > (page->plan.steps != 0 ? page->plan.steps : STEPS_MAX))
 		hd__sim_give_up(HD__SIM_LIVELOCK);
 	if (page->plan.faults & HD__SIM_FAIL_TIME && s.next != HD_FOREVER && s.now < s.next &&
-	    hd__sim_decide(HD__SIM_FAULT, true, 2, NULL) == 1)
+	    hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1)
 		s.now = s.next;
 	if (stays && hd__sim_is_stubborn(++s.steps)) {
 		s.steps = 0;
@@ -152,7 +152,8 @@ static void step(bool stays)
 			stuck();
 		s.now = s.next;
 	}
-	unsigned next = (unsigned)who[hd__sim_decide(HD__SIM_RUNNER, !stays, n, who)] - 1;
+	enum hd__sim_kind kind = stays ? HD__SIM_STAYS : s.thread[s.current].state == READY ? HD__SIM_YIELDS : HD__SIM_LEAVES;
+	unsigned next = (unsigned)who[hd__sim_decide(kind, n, who)] - 1;
 	hd__sim_mix(next);
 	s.inside = false;
 	if (next != s.current)

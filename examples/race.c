@@ -1,0 +1,69 @@
+/* race.c - clients that share one connection: whoever comes first opens it, whoever leaves last closes it.
+ *
+ * There is a race in it, which one worker never shows. docs/simulator.md finds it; race_fixed.c is without it. */
+#include <assert.h>
+#include <heddle.h>
+#include <stdio.h>
+
+static struct hd_semaphore lock = HD_SEMAPHORE(1); /* guards what follows */
+static struct connection {
+	bool open;
+	int users, requests;
+} shared;
+
+static struct connection *find(void)
+{
+	hd_semaphore_wait(&lock, HD_FOREVER);
+	shared.open = true;
+	hd_semaphore_signal(&lock);
+	return &shared;
+}
+
+static void keep(struct connection *c)
+{
+	hd_semaphore_wait(&lock, HD_FOREVER);
+	c->users++;
+	hd_semaphore_signal(&lock);
+}
+
+static void release(struct connection *c)
+{
+	hd_semaphore_wait(&lock, HD_FOREVER);
+	if (--c->users == 0)
+		c->open = false;
+	hd_semaphore_signal(&lock);
+}
+
+static void request(struct connection *c)
+{
+	hd_semaphore_wait(&lock, HD_FOREVER);
+	assert(c->open);
+	c->requests++;
+	hd_semaphore_signal(&lock);
+}
+
+static void *client(void *arg)
+{
+	struct connection *c = find();
+
+	keep(c);
+	request(c);
+	release(c);
+	return arg;
+}
+
+static void *first(void *arg)
+{
+	hd_pid ann = hd_spawn_with(&(struct hd_spawn){ .name = "ann" }, client, NULL);
+	hd_pid bob = hd_spawn_with(&(struct hd_spawn){ .name = "bob" }, client, NULL);
+
+	hd_join(ann, NULL, HD_FOREVER);
+	hd_join(bob, NULL, HD_FOREVER);
+	printf("%d requests\n", shared.requests);
+	return arg;
+}
+
+int main(void)
+{
+	return hd_run(NULL, first, NULL);
+}
