@@ -6,7 +6,7 @@
 #include "wait/wait.h"
 
 /* A caller of any kind: its worker (NULL on a plain thread) and the runtime (NULL when none runs). Every call that needs a
- * runtime and may come from any thread begins and ends with these; both are safe points. */
+ * runtime and may come from any thread begins and ends with these; the end is a safe point. */
 struct hd__caller {
 	struct hd_worker *w;
 	struct hd__sched *sched;
@@ -16,7 +16,7 @@ static inline struct hd__caller hd__call_begin(void)
 	struct hd_worker *w = hd__self();
 
 	if (likely(w != NULL))
-		w = hd__safe_point(w);
+		w = hd__beginning(w);
 	return (struct hd__caller){ w, likely(w != NULL) ? w->sched : hd__gate_enter() };
 }
 

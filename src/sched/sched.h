@@ -23,6 +23,16 @@ static inline struct hd_worker *hd__safe_point(struct hd_worker *w)
 	return w;
 }
 
+/* Where a call begins that has a safe point at its end: only doors.at_call must hear of it, and what the worker has told itself. */
+static inline struct hd_worker *hd__beginning(struct hd_worker *w)
+{
+	if (unlikely(w->resched != 0)) {
+		hd__attend(w);
+		w = hd__self();
+	}
+	return w;
+}
+
 /* The highest level that is ready here; 0: none. */
 static inline int hd__best_level(const struct hd_worker *w)
 {

@@ -67,8 +67,8 @@ enum hd__sim_kind {
 	HD__SIM_STAYS,	/* who runs next: the runner could go on, and any other is a preemption */
 	HD__SIM_LEAVES, /* who runs next: the runner waits, or has ended, and anybody may be next */
 	HD__SIM_YIELDS, /* who runs next: the runner, who is the last option, gives way; to let it go on is as bad as a preemption */
-	HD__SIM_SEAT,	/* who takes a free seat */
-	HD__SIM_FAULT	/* whether something fails */
+	HD__SIM_SEAT, /* who takes a free seat */
+	HD__SIM_FAULT /* whether something fails */
 };
 
 struct hd__sim_decision {

@@ -66,10 +66,10 @@ int hd_semaphore_signal(struct hd_semaphore *s)
 	struct hd_worker *w = hd__self();
 
 	if (likely(w != NULL))
-		w = hd__safe_point(w);
+		w = hd__beginning(w);
 	int err = give_signal(w, s);
-	if (likely(w != NULL) && unlikely(w->resched != 0))
-		hd__attend(w);
+	if (likely(w != NULL))
+		hd__safe_point(w);
 	return err;
 }
 

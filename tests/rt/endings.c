@@ -207,6 +207,6 @@ static void *wait_for_the_last_wake(void *arg)
 
 HD_TEST(ending_no_verdict_over_a_wake_that_is_on_its_way)
 {
-	for (int i = 0; i < hd_scaled(3000); i++)
+	for (int i = 0; i < hd_scaled(1000); i++)
 		CHECK_EQ(hd_run(NULL, wait_for_the_last_wake, NULL), 0);
 }
