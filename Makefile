@@ -14,6 +14,14 @@ QEMU := qemu-aarch64 -R 32G -L /usr/aarch64-linux-gnu
 house = out=$$(meson test -C $(1) --suite house --no-rebuild --print-errorlogs 2>&1) && \
 	echo "rooms, headers, examples and README are well" || { echo "$$out"; exit 1; }
 
+# All tests once more on a simulated runtime, under so many schedules each. What fails says how to repeat it.
+simulated = out=$$($(1)/tests/heddle-sim-tests --repeat $(2) 2>&1) && echo "under $(2) schedules each: $$(echo "$$out" | tail -1)" || \
+	{ echo "$$out" | grep -v '^ok \|^skip '; exit 1; }
+
+# Programs under `heddle explore`: every planted bug is found, nothing is found where nothing is.
+explored = out=$$(meson test -C $(1) --suite sim --no-rebuild --print-errorlogs 2>&1) && \
+	echo "planted bugs are found, and nothing else" || { echo "$$out"; exit 1; }
+
 help: ## this list
 	@echo "heddle: lightweight processes for C"
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -24,9 +32,13 @@ run: build ## a guided tour, in under 20 seconds
 test: build ## all the tests that end soon
 	@$(call house,build)
 	@build/tests/heddle-tests
+	@$(call simulated,build,5)
+	@$(call explored,build)
 
-stress: build ## the heavy tests: minutes
+stress: build ## the heavy tests, and new schedules for the others: minutes
 	@build/tests/heddle-tests --stress --jobs 1
+	@export HD_TEST_SEED=$$(date +%s)000; $(call simulated,build,100)
+	@meson test -C build --suite sim-stress --no-rebuild --print-errorlogs
 
 models: ## check the protocols in models/, all their states
 	@tools/setup packages/models.txt
@@ -41,6 +53,8 @@ sanitize: asan tsan ## the tests under ASan and UBSan, then under TSan
 asan: setup ## the tests under ASan and UBSan
 	@tools/build $(ASAN) $(MESON_FLAGS)
 	@build-asan/tests/heddle-tests
+	@$(call simulated,build-asan,20)
+	@$(call explored,build-asan)
 
 tsan: setup ## the tests under TSan
 	@tools/build $(TSAN) $(MESON_FLAGS)

@@ -31,6 +31,8 @@ void hd__set_self(struct hd_worker *w)
 	self = w;
 }
 
+const struct hd__clock *hd__plain_clock = &hd__os_clock;
+
 hd_time hd__clock(struct hd__sched *sched)
 {
 	hd_time now = sched->doors.clock->now(sched->doors.clock);

@@ -379,12 +379,13 @@ static bool ended(struct hd__sched *sched, int code)
 	return !first || !hd__sim_is_served(); /* taking it down costs more than a run */
 }
 
+const struct hd__clock hd__sim_clock = { read_clock };
+
 const struct hd__doors *hd__sim_doors(void)
 {
-	static const struct hd__clock clock = { read_clock };
 	static struct hd__poller poller = { pass_time, wake_nobody };
 	static const struct hd__doors doors = {
-		.clock = &clock, .poller = &poller, .choose = choose, .at_call = at_call, .begun = begun, .ended = ended
+		.clock = &hd__sim_clock, .poller = &poller, .choose = choose, .at_call = at_call, .begun = begun, .ended = ended
 	};
 
 	return &doors;

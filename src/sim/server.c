@@ -182,6 +182,13 @@ static void begin(const char *how)
 	hd__sim_choice_begin(hd__sim_page);
 }
 
+/* A time that main asks for before hd_run must mean the same in the run. */
+__attribute__((constructor)) static void begin_time(void)
+{
+	if (getenv("HEDDLE_SIM") != NULL)
+		hd__plain_clock = &hd__sim_clock;
+}
+
 bool hd__sim_begin(void)
 {
 	const char *how = mode == UNKNOWN ? getenv("HEDDLE_SIM") : NULL;

@@ -21,6 +21,9 @@ void hd__sim_serve(void);
 /* Whether this process was forked for one run, and will end after it. */
 bool hd__sim_is_served(void);
 
+/* Virtual time: it stands still while no runtime runs. */
+extern const struct hd__clock hd__sim_clock;
+
 /* What hd_run runs with instead of the usual doors. */
 const struct hd__doors *hd__sim_doors(void);
 

@@ -10,7 +10,7 @@ hd_time hd_now(void)
 	struct hd_worker *w = hd__self();
 
 	if (w == NULL)
-		return hd__os_clock.now(&hd__os_clock);
+		return hd__plain_clock->now(hd__plain_clock);
 	hd__safe_point(w); /* a loop that waits for a time gives way to others */
 	return hd__clock(hd__self()->sched);
 }

@@ -125,7 +125,7 @@ static inline bool hd__is_past(struct hd_worker *w, hd_time until)
 {
 	if (until == HD_FOREVER || until <= 0)
 		return until <= 0;
-	return until <= (w != NULL ? hd__clock(w->sched) : hd__os_clock.now(&hd__os_clock));
+	return until <= (w != NULL ? hd__clock(w->sched) : hd__plain_clock->now(hd__plain_clock));
 }
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is

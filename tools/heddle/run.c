@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,21 +108,39 @@ static char *text(const char *before, const char *after)
 	return both;
 }
 
-/* Whether none of the files that the program was made of, which the compiler has listed as make wants it, is younger. */
+/* The next name in what the compiler wrote for make: a backslash stands before a blank in a name, and before the end of a line. */
+static bool next_name(FILE *f, char *name, size_t size)
+{
+	size_t n = 0;
+
+	for (int c; (c = getc(f)) != EOF;) {
+		bool escaped = c == '\\';
+		if (escaped)
+			c = getc(f);
+		if ((c == ' ' && !escaped) || c == '\n') {
+			if (n > 0)
+				break;
+		} else if (c != EOF && n + 1 < size) {
+			name[n++] = (char)c;
+		}
+	}
+	name[n] = 0;
+	return n > 0;
+}
+
+/* Whether none of the files that the program was made of, which the compiler has listed, is younger. */
 static bool is_fresh(const char *program, const char *listed)
 {
 	struct stat made, part;
 	char name[PATH_MAX];
 	FILE *f = fopen(listed, "re");
-	bool fresh = f != NULL && stat(program, &made) == 0 && access(program, X_OK) == 0;
+	bool fresh = f != NULL && stat(program, &made) == 0 && access(program, X_OK) == 0 &&
+		     next_name(f, name, sizeof name); /* the program's own, and a colon */
 
-	if (fresh && fscanf(f, "%*[^:]: ") == EOF)
-		fresh = false;
-	while (fresh && fscanf(f, "%4095s", name) == 1)
-		if (strcmp(name, "\\") != 0)
-			fresh = stat(name, &part) == 0 && (part.st_mtim.tv_sec < made.st_mtim.tv_sec ||
-							   (part.st_mtim.tv_sec == made.st_mtim.tv_sec &&
-							    part.st_mtim.tv_nsec <= made.st_mtim.tv_nsec));
+	while (fresh && next_name(f, name, sizeof name))
+		fresh = stat(name, &part) == 0 &&
+			(part.st_mtim.tv_sec < made.st_mtim.tv_sec || (part.st_mtim.tv_sec == made.st_mtim.tv_sec &&
+								       part.st_mtim.tv_nsec <= made.st_mtim.tv_nsec));
 	if (f != NULL)
 		fclose(f);
 	return fresh;
@@ -194,6 +213,7 @@ int run_main(int argc, char **argv)
 		}
 	}
 	argv[optind] = program;
+	signal(SIGPIPE, SIG_DFL);
 	execv(program, argv + optind);
 	die("%s: %s", program, strerror(errno));
 }

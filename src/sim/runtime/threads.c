@@ -261,6 +261,7 @@ bool hd__sim_threads_begin(void)
 	s.threads = 1;
 	s.now = HD_SEC(1);
 	s.next = HD_FOREVER;
+	hd__plain_clock = &hd__os_clock;
 	hd__sim_threads = true;
 	return true;
 }
