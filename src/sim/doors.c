@@ -37,33 +37,6 @@ static struct {
 	unsigned runs; /* of hd_run, that have ended */
 } s = { .now = BEGINNING };
 
-/* ---- time ---- */
-
-static hd_time read_clock(const struct hd__clock *clock)
-{
-	(void)clock;
-	return s.now;
-}
-
-/* Nothing is ready: time passes until something is. */
-static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until)
-{
-	(void)poller, (void)word, (void)value;
-	if (until == HD_FOREVER && hd__os_thread_count() > 1)
-		hd__sim_give_up(HD__SIM_FOREIGN);
-	if (until == HD_FOREVER) {
-		hd__complain("heddle: nobody can run and no deadline will come, but hd_hold_open keeps the runtime waiting\n");
-		hd__sim_give_up(HD__SIM_DEADLOCK);
-	}
-	if (until > s.now)
-		s.now = until;
-}
-
-static void wake_nobody(struct hd__poller *poller, uint32_t *word)
-{
-	(void)poller, (void)word;
-}
-
 /* ---- failures ---- */
 
 static bool fails(void)
@@ -85,6 +58,35 @@ static bool call_fails(enum hd__fault kind)
 						  [HD__FAULT_MAP] = HD__SIM_FAIL_MAP,
 						  [HD__FAULT_GUARD] = HD__SIM_FAIL_GUARD };
 	return hd__sim_page->plan.faults & bits[kind] && fails();
+}
+
+/* ---- time ---- */
+
+static hd_time read_clock(const struct hd__clock *clock)
+{
+	(void)clock;
+	return s.now;
+}
+
+/* Nothing is ready: time passes until something is. */
+static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until)
+{
+	(void)poller, (void)word, (void)value;
+	if (until == HD_FOREVER && hd__os_thread_count() > 1)
+		hd__sim_give_up(HD__SIM_FOREIGN);
+	if (until == HD_FOREVER) {
+		hd__complain("heddle: nobody can run and no deadline will come, but hd_hold_open keeps the runtime waiting\n");
+		hd__sim_give_up(HD__SIM_DEADLOCK);
+	}
+	if (until - s.now > 2 * STEP && hd__sim_page->plan.faults & HD__SIM_FAIL_EINTR && fails())
+		until -= (until - s.now) / 2; /* whoever sleeps must look again */
+	if (until > s.now)
+		s.now = until;
+}
+
+static void wake_nobody(struct hd__poller *poller, uint32_t *word)
+{
+	(void)poller, (void)word;
 }
 
 /* ---- the virtual workers ---- */

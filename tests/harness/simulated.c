@@ -9,7 +9,7 @@
 #include "harness/harness.h"
 #include "sim/threads.h"
 
-/* Every other plan is a random one, every fourth lets time pass early; the others have few switches, at random places of runs of
+/* Every other plan is a random one, every fourth lets time pass and sleeps end early; the others have few switches, at random places of runs of
  * any length. */
 static const char *make_plan(int round)
 {
@@ -22,7 +22,7 @@ static const char *make_plan(int round)
 		snprintf(plan, sizeof plan, "random:%" PRIu64, seed);
 	else
 		snprintf(plan, sizeof plan, "pct:%u:%u:%" PRIu64 "%s", 2 + (unsigned)(seed / 2 % 4), lengths[seed / 8 % 4],
-			 seed, seed % 4 == 3 ? ":fail=time" : "");
+			 seed, seed % 4 == 3 ? ":fail=time+eintr" : "");
 	return plan;
 }
 

@@ -519,6 +519,14 @@ class Faults(Test):
                 self.assertEqual(said.count, first + 1, said)
                 self.assertEqual(said.plans[-1], tries[first])
 
+    def test_the_first_is_the_first(self):
+        """Nothing but the four locals is malloc's."""
+        for n, site in enumerate(('2', '5', '8', '11'), 1):
+            said = replay(f'list::fail=alloc:at={n}', subject('memory'))
+            self.assertEqual(re.findall(r'(\d+) refused', said.out), [site], said)
+            said = replay(f'list::fail=alloc:from={n}', subject('memory'))
+            self.assertEqual(re.findall(r'(\d+) refused', said.out), ['2', '5', '8', '11'][n - 1:], said)
+
     def test_nothing_fails_unasked(self):
         for site in range(self.SITES):
             self.nothing(explore('--schedules 20', subject('memory', site)))
@@ -590,6 +598,11 @@ class Priorities(Test):
                 self.nothing(explore('--schedules 300', subject('crowd', workers, 'below')))
                 self.nothing(explore('--schedules 100 --policy pct:3', subject('crowd', workers, 'below')))
                 self.nothing(explore('--policy robin', subject('crowd', workers, 'below')))
+
+    def test_equals_take_a_free_seat_in_any_order(self):
+        """On two workers d goes first: when the first process waits, b has a seat, and d takes the other one before c."""
+        self.found(explore('--workers 2', subject('turns', 3, 1, 'adbc')), ABORTED)
+        self.found(explore('--workers 2 --policy exhaustive:0', subject('turns', 3, 1, 'adbc')), ABORTED)
 
     def test_workers_are_there_for_all(self):
         for wish in 'alone', 'beside':

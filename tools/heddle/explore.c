@@ -324,7 +324,7 @@ static void parse(struct exploration *x, int argc, char **argv)
 		case 'f':
 			x->plan.faults = (uint8_t)hd__sim_faults(optarg, strlen(optarg));
 			if (x->plan.faults == 0)
-				die("--fail %s: not some of alloc, map, guard, time, with commas between", optarg);
+				die("--fail %s: not some of alloc, map, guard, time, eintr, with commas between", optarg);
 			break;
 		case 't':
 			x->seconds = parse_time(optarg);

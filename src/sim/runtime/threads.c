@@ -69,6 +69,12 @@ static struct {
 	bool inside;	   /* this very file: its own points are none */
 } s;
 
+/* Whether that happens now. */
+static bool fails(unsigned what)
+{
+	return hd__sim_threads && hd__sim_page->plan.faults & what && hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1;
+}
+
 /* ---- who goes on ---- */
 
 /* The compiler need not know that the stack changes. */
@@ -131,8 +137,7 @@ static void step(bool stays)
 	s.now += STEP;
 	if (++page->result.steps > (page->plan.steps != 0 ? page->plan.steps : STEPS_MAX))
 		hd__sim_give_up(HD__SIM_LIVELOCK);
-	if (page->plan.faults & HD__SIM_FAIL_TIME && s.next != HD_FOREVER && s.now < s.next &&
-	    hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1)
+	if (s.next != HD_FOREVER && s.now < s.next && fails(HD__SIM_FAIL_TIME))
 		s.now = s.next;
 	if (stays && hd__sim_is_stubborn(++s.steps)) {
 		s.steps = 0;
@@ -289,7 +294,7 @@ const struct hd__clock hd__os_clock = { virtual_now };
 void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
 {
 	hd__point();
-	if (*word == value && until > s.now)
+	if (*word == value && until > s.now && !fails(HD__SIM_FAIL_EINTR))
 		sleep_on(word, until);
 }
 
@@ -302,7 +307,7 @@ void hd__os_futex_wake(uint32_t *word)
 int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
 {
 	(void)name, (void)signals;
-	if (hd__fault_strikes(HD__FAULT_THREAD))
+	if (hd__fault_strikes(HD__FAULT_THREAD) || fails(HD__SIM_FAIL_THREAD))
 		return -EAGAIN;
 	return -pthread_create(&thread->handle, NULL, fn, arg);
 }

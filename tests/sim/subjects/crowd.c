@@ -13,14 +13,15 @@ enum { HIGH_MAX = 16, LOW = 3, ROUNDS = 3, STEPS = 2 };
 
 static int workers;
 static const char *what;
-static int could_run; /* high ones: those between two waits */
+static int
+	could_run; /* high ones; counted by whoever lets them, behind that, and by themselves before they wait: never too many */
+static int waiting;
 static int in_the_middle;
 static struct hd_semaphore go;
 
 static void *high(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		could_run++;
 		for (int j = 0; j < STEPS; j++) {
 			in_the_middle++;
 			hd_checkpoint();
@@ -28,8 +29,10 @@ static void *high(void *arg)
 				abort();
 		}
 		could_run--;
+		waiting++;
 		hd_semaphore_wait(&go, HD_FOREVER);
 	}
+	could_run--;
 	return arg;
 }
 
@@ -43,7 +46,10 @@ static void *low(void *arg)
 {
 	for (int i = 0; i < ROUNDS * 2 * workers; i++) {
 		look();
+		bool wakes = waiting > 0;
+		waiting -= wakes;
 		hd_semaphore_signal(&go);
+		could_run += wakes;
 		look();
 		hd_checkpoint();
 	}
@@ -58,8 +64,10 @@ static void *first(void *arg)
 
 	for (int i = 0; i < LOW; i++)
 		pids[n++] = hd_spawn_at(20, low, NULL);
-	for (int i = 0; i < 2 * workers; i++)
+	for (int i = 0; i < 2 * workers; i++) {
 		pids[n++] = hd_spawn_at(60, high, NULL);
+		could_run++;
+	}
 	for (int i = 0; i < n; i++)
 		hd_join(pids[i], NULL, HD_FOREVER);
 	return arg;
