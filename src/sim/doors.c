@@ -275,7 +275,9 @@ static struct hd_process *choose(struct hd_worker *w)
 {
 	struct hd_process *me = w->current;
 	bool ready = me != NULL && me->state == HD_READY, stays = ready && w->stepping;
+	struct seat row[HD__SIM_WORKERS_MAX];
 	hd_pid who[HD__SIM_WORKERS_MAX];
+	unsigned n = 0;
 
 	w->stepping = false;
 	hd__runq_spill(&w->runq);
@@ -292,15 +294,19 @@ static struct hd_process *choose(struct hd_worker *w)
 	if (stays && seat_of(me) < s.taken)
 		first = seat_of(me);
 	else
-		stays = false; /* somebody better has its seat */
-	first %= s.taken;
-	if (!stays && s.seat[first].process == me)
-		first = (first + 1) % s.taken; /* whoever is next in the row */
-	for (unsigned i = 0; i < s.taken; i++)
-		who[i] = s.seat[(first + i) % s.taken].pid;
-	bool yields = !stays && ready && who[s.taken - 1] == hd__pid(&w->sched->table, me);
-	unsigned option = hd__sim_decide(stays ? HD__SIM_STAYS : yields ? HD__SIM_YIELDS : HD__SIM_LEAVES, s.taken, who);
-	struct hd_process *next = s.seat[(first + option) % s.taken].process;
+		stays = false;			 /* somebody better has its seat */
+	for (unsigned i = 0; i < s.taken; i++) { /* in the order of the row; whoever gives way is the last */
+		struct seat *seat = &s.seat[(first + i) % s.taken];
+		if (stays || seat->process != me)
+			row[n++] = *seat;
+	}
+	bool yields = n < s.taken;
+	if (yields)
+		row[n++] = (struct seat){ me, hd__pid(&w->sched->table, me) };
+	for (unsigned i = 0; i < n; i++)
+		who[i] = row[i].pid;
+	unsigned option = hd__sim_decide(stays ? HD__SIM_STAYS : yields ? HD__SIM_YIELDS : HD__SIM_LEAVES, n, who);
+	struct hd_process *next = row[option].process;
 	if (s.last != who[option]) {
 		s.last = who[option];
 		s.steps = 0;

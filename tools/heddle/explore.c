@@ -53,17 +53,24 @@ static bool run_fails(struct exploration *x, struct subject *s, const struct hd_
 	return failed(s);
 }
 
+static void refuse_threads(const struct subject *s)
+{
+	if (s->page->result.verdict == HD__SIM_FOREIGN)
+		die("the program has kernel threads of its own: they cannot be simulated");
+}
+
 /* The same plan twice, in two processes with their memory at different addresses, must be the same run, or no schedule that is
  * found can be repeated. */
 static bool is_honest(struct exploration *x)
 {
 	struct subject other, *s = &x->subjects[0];
 
-	subject_run(s, &x->plan);
-	if (s->page->result.verdict == HD__SIM_HANG)
+	if (subject_run(s, &x->plan) == HD__SIM_HANG)
 		return true; /* it will be found */
 	subject_start(&other, x->argv);
 	subject_run(&other, &x->plan);
+	refuse_threads(s);
+	refuse_threads(&other);
 	bool same = s->page->result.hash == other.page->result.hash;
 	subject_stop(&other);
 	return same;
@@ -221,8 +228,7 @@ static void report(struct exploration *x, struct subject *s)
 	bool shrunk;
 
 	progress_hide(&x->progress);
-	if (s->page->result.verdict == HD__SIM_FOREIGN)
-		die("the program has kernel threads of its own: they cannot be simulated");
+	refuse_threads(s);
 	printf("found after %" PRIu64 " schedule%s: ", x->progress.done, x->progress.done == 1 ? "" : "s");
 	print_verdict(s->page);
 	shrunk = s->page->result.verdict != HD__SIM_HANG && shrink(s, &shortest, &runs);
