@@ -80,9 +80,11 @@ static void come_and_go(int workers, int n)
 
 HD_WORKERS_TEST(workers_share_a_population_that_leaves_nothing)
 {
-	come_and_go(workers, HD_UNDER_TSAN ? 80 : HD_UNDER_ASAN ? 2000 : 10000);
+	const int n = hd_is_simulated() || HD_UNDER_TSAN ? 80 : HD_UNDER_ASAN ? 2000 : 10000;
+
+	come_and_go(workers, n);
 	uint64_t made = stats_now().made_stacks;
-	come_and_go(workers, HD_UNDER_TSAN ? 80 : HD_UNDER_ASAN ? 2000 : 10000);
+	come_and_go(workers, n);
 	CHECK(stats_now().made_stacks <= made + made / 4 + 1024); /* those of before serve again, wherever they are */
 }
 
@@ -158,7 +160,7 @@ HD_TEST(workers_may_be_sixty_or_seventy)
 
 	if (hd_is_emulated())
 		SKIP("so many threads are too much for an emulator");
-	for (unsigned i = 0; i < (HD_UNDER_TSAN ? 2 : sizeof counts / sizeof counts[0]); i++) {
+	for (unsigned i = 0; i < (HD_UNDER_TSAN || hd_is_simulated() ? 2 : sizeof counts / sizeof counts[0]); i++) {
 		done = 0;
 		CHECK_EQ(run_with_workers(counts[i], spawn_from_each, (void *)6L), 0);
 		CHECK_EQ(value_of(&done), 64);
