@@ -259,7 +259,7 @@ class Verdicts(Test):
 
     def test_what_it_printed_is_told(self):
         said = explore('', subject('endings', 'assert'))
-        self.assertIn('\nWhat it printed:\n  it says assert\n', said.out)
+        self.assertIn('\nWhat it printed:\n  it says assert\n\nTo repeat it:\n', said.out)  # by that run, and by no other
 
     def always_untried(self, words, why):
         """The program ends before the command writes to it, or behind that: it is a race."""
@@ -342,6 +342,7 @@ class Shrinking(Test):
 
     def test_options_are_kept(self):
         said = self.found(explore('--workers 2 --steps 500 --no-leaks', [program('planted-polite')]))
+        self.assertEqual(len(said.plans), 2, said)
         for plan in said.plans:
             self.assertTrue(plan.endswith(':workers=2:steps=500:leaks=0'), plan)
             self.assertEqual(replay(plan, [program('planted-polite')]).verdict, 'livelock: not over after 500 steps')

@@ -91,14 +91,20 @@ static struct place place_of(const struct atlas *a, const struct hd__sim_event *
 {
 	struct place p = { NULL, NULL };
 
+	const char *inside = NULL;
+
 	for (uint32_t j = 0; j < e->frames; j++) {
 		const struct symbol *s = symbol_of(a, e->frame[j]);
+		if (s != NULL && strcmp(s->function, "hd__sim_point") == 0 && j + 1 < e->frames)
+			inside = symbol_of(a, e->frame[j + 1])->place; /* where the runtime itself stood */
 		if (s == NULL || strncmp(s->function, "hd_", 3) != 0 || s->function[3] == '_')
 			continue;
 		p.call = s->function;
 		s = j + 1 < e->frames ? symbol_of(a, e->frame[j + 1]) : NULL;
 		p.where = s != NULL ? s->place : NULL;
 	}
+	if (inside != NULL)
+		p.where = inside;
 	return p;
 }
 

@@ -9,6 +9,7 @@
 #include "sim/threads.h"
 
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -126,6 +127,28 @@ static void stuck(void)
 	hd__sim_give_up(HD__SIM_DEADLOCK);
 }
 
+/* For the story of the run: a line for each switch. */
+static void tell(unsigned next)
+{
+	struct hd__sim_page *page = hd__sim_page;
+	void *frames[HD__SIM_FRAMES];
+
+	if (!page->tell || page->events == HD__SIM_EVENTS_MAX)
+		return;
+	struct hd__sim_event *e = &page->event[page->events];
+	*e = (struct hd__sim_event){ .when = s.now,
+				     .decision = page->result.decisions,
+				     .who = s.current,
+				     .next = next,
+				     .state = s.thread[s.current].state == READY ? HD_READY : HD_WAITING,
+				     .name = "thread",
+				     .next_name = "thread" };
+	int n = backtrace(frames, HD__SIM_FRAMES);
+	for (int i = 0; i < n; i++)
+		e->frame[e->frames++] = (uintptr_t)frames[i];
+	page->events++;
+}
+
 /* One step: another thread may go on. `stays`: the current one could. */
 static void step(bool stays)
 {
@@ -160,6 +183,8 @@ static void step(bool stays)
 	enum hd__sim_kind kind = stays ? HD__SIM_STAYS : s.thread[s.current].state == READY ? HD__SIM_YIELDS : HD__SIM_LEAVES;
 	unsigned next = (unsigned)who[hd__sim_decide(kind, n, who)] - 1;
 	hd__sim_mix(next);
+	if (next != s.current)
+		tell(next);
 	s.inside = false;
 	if (next != s.current)
 		switch_to(next);
