@@ -141,6 +141,7 @@ HD_TEST(plan_that_is_none_is_refused)
 		"list:=1",
 		"list:,",
 		"list:,1=1",
+		"list:1=1,",
 		"list:1=1,,2=1",
 		"list:1=1;2=1",
 		"list:1=1 ,2=1",
@@ -193,6 +194,8 @@ HD_TEST(plan_that_is_none_is_refused)
 		"1:fail=map:from=0",
 		"1:fail=map:from=4294967296",
 		"1:fail=map:rom=1",
+		"1:at=3", /* of what? */
+		"1:from=3",
 		"1:nonsense=1",
 		"1:workers=2:",
 		"1::workers=2",
