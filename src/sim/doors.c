@@ -9,6 +9,7 @@
  * With one seat the order of the queues is kept, and there is nothing to choose. With several, processes of equal priority take a
  * free seat in any order: real workers have a queue each, and steal. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static struct {
 	hd_pid last; /* who ran last, and for how many steps in a row */
 	unsigned steps;
 	unsigned runs; /* of hd_run, that have ended */
+	bool armed;    /* malloc may fail */
+	bool inside;   /* but not for us */
 } s = { .now = BEGINNING };
 
 /* ---- failures ---- */
@@ -58,6 +61,15 @@ static bool call_fails(enum hd__fault kind)
 						  [HD__FAULT_MAP] = HD__SIM_FAIL_MAP,
 						  [HD__FAULT_GUARD] = HD__SIM_FAIL_GUARD };
 	return hd__sim_page->plan.faults & bits[kind] && fails();
+}
+
+/* The program's malloc, while a process of it runs and not the simulator. */
+static bool malloc_fails(void)
+{
+	struct hd_worker *w = hd__self();
+
+	return s.armed && !s.inside && w != NULL && w->current != NULL && hd__sim_page->plan.faults & HD__SIM_FAIL_MALLOC &&
+	       fails();
 }
 
 /* ---- time ---- */
@@ -218,7 +230,9 @@ static void tell(struct hd_worker *w, const struct hd_process *me, const struct 
 				     .option = (uint8_t)option };
 	if (me != NULL) {
 		memcpy(e->name, me->name, sizeof e->name);
+		s.inside = true;
 		int n = backtrace(frames, HD__SIM_FRAMES);
+		s.inside = false;
 		e->frames = n > 0 ? (uint32_t)n : 0;
 		for (uint32_t i = 0; i < e->frames; i++)
 			e->frame[i] = (uintptr_t)frames[i];
@@ -245,8 +259,10 @@ static void at_call(struct hd_worker *w)
 {
 	const struct hd__sim_plan *plan = &hd__sim_page->plan;
 
-	if (plan->faults != 0)
-		hd__fault_door = call_fails; /* not before the first process runs: hd_run itself can be built */
+	if (plan->faults != 0) { /* not before the first process runs: hd_run itself can be built */
+		hd__fault_door = call_fails;
+		s.armed = true;
+	}
 	if (s.seats == 1) {
 		count_step(w);
 		hd__sim_mix((uint64_t)hd__pid(&w->sched->table, w->current) ^ (uint64_t)s.now << 24);
@@ -339,6 +355,10 @@ static void make_stacks(struct hd__sched *sched)
 
 static void begun(struct hd__sched *sched)
 {
+	bool (**door)(void) = dlsym(RTLD_DEFAULT, "heddle_malloc_door");
+
+	if (door != NULL)
+		*door = malloc_fails;
 	make_stacks(sched);
 	hd__sim_serve();
 	unsigned wanted = hd__sim_page->plan.workers;
@@ -365,20 +385,32 @@ static uint32_t left_over(const struct hd__sched *sched)
 	return n;
 }
 
+/* Stacks that nobody has given back. */
+static uint32_t lost_stacks(const struct hd__sched *sched)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = HD__STACK_MIN_CLASS; i <= HD__STACK_MAX_CLASS; i++)
+		n += sched->stacks[i].made - sched->stacks[i].nfree - sched->workers[0].stacks[i].count;
+	return n;
+}
+
 static bool ended(struct hd__sched *sched, int code)
 {
 	struct hd__sim_result *result = &hd__sim_page->result;
 
 	hd__fault_door = NULL;
+	s.armed = false;
 	result->elapsed = s.now - BEGINNING;
 	hd__sim_mix((uint64_t)(unsigned)code);
 	bool first = s.runs++ == 0;
 	if (result->verdict != HD__SIM_UNDECIDED && result->verdict != HD__SIM_FINE)
 		return true; /* an earlier hd_run's */
 	result->left = code == 0 ? left_over(sched) : 0;
+	result->stacks = lost_stacks(sched);
 	if (code == -EDEADLK)
 		result->verdict = HD__SIM_DEADLOCK;
-	else if (result->left > 0 && !hd__sim_page->plan.ignore_leaks)
+	else if (result->stacks > 0 || (result->left > 0 && !hd__sim_page->plan.ignore_leaks))
 		result->verdict = HD__SIM_LEAK;
 	else if (hd__os_thread_count() > 1)
 		result->verdict = HD__SIM_FOREIGN;

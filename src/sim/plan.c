@@ -12,8 +12,9 @@ static const struct {
 	const char *name;
 	unsigned bit;
 } faults[] = {
-	{ "alloc", HD__SIM_FAIL_ALLOC }, { "map", HD__SIM_FAIL_MAP },	  { "guard", HD__SIM_FAIL_GUARD },
-	{ "time", HD__SIM_FAIL_TIME },	 { "eintr", HD__SIM_FAIL_EINTR }, { "thread", HD__SIM_FAIL_THREAD },
+	{ "malloc", HD__SIM_FAIL_MALLOC }, { "alloc", HD__SIM_FAIL_ALLOC }, { "map", HD__SIM_FAIL_MAP },
+	{ "guard", HD__SIM_FAIL_GUARD },   { "time", HD__SIM_FAIL_TIME },   { "eintr", HD__SIM_FAIL_EINTR },
+	{ "thread", HD__SIM_FAIL_THREAD },
 };
 #define FAULTS (sizeof faults / sizeof faults[0])
 

@@ -17,12 +17,13 @@ enum hd__sim_policy {
 
 /* What may fail; bits. Those of os/fault.h, and these. */
 enum {
-	HD__SIM_FAIL_ALLOC = 1,	 /* no memory from malloc */
-	HD__SIM_FAIL_MAP = 2,	 /* no memory from mmap */
-	HD__SIM_FAIL_GUARD = 4,	 /* no guard for a stack */
-	HD__SIM_FAIL_TIME = 8,	 /* time passes while processes are ready, so that deadlines come at any moment */
-	HD__SIM_FAIL_EINTR = 16, /* a sleep in the kernel ends early, for no reason */
-	HD__SIM_FAIL_THREAD = 32 /* no kernel thread (where the runtime itself is simulated) */
+	HD__SIM_FAIL_ALLOC = 1,	  /* no memory from malloc */
+	HD__SIM_FAIL_MAP = 2,	  /* no memory from mmap */
+	HD__SIM_FAIL_GUARD = 4,	  /* no guard for a stack */
+	HD__SIM_FAIL_TIME = 8,	  /* time passes while processes are ready, so that deadlines come at any moment */
+	HD__SIM_FAIL_EINTR = 16,  /* a sleep in the kernel ends early, for no reason */
+	HD__SIM_FAIL_MALLOC = 64, /* malloc and its like, whoever calls them (tools/heddle/malloc.c) */
+	HD__SIM_FAIL_THREAD = 32  /* no kernel thread (where the runtime itself is simulated) */
 };
 
 #define HD__SIM_WORKERS 4 /* when neither the program nor the plan says how many */
@@ -93,7 +94,7 @@ struct hd__sim_event {
 struct hd__sim_result {
 	uint32_t verdict; /* enum hd__sim_verdict */
 	int32_t status;	  /* of wait(2); the server's */
-	uint32_t steps, decisions, faults_met, left;
+	uint32_t steps, decisions, faults_met, left, stacks;
 	uint64_t hash;
 	hd_time elapsed; /* virtual */
 };
@@ -123,7 +124,7 @@ bool hd__sim_parse(struct hd__sim_plan *plan, const char *text);
 /* At most `size` bytes with the final 0; false when it does not fit. */
 bool hd__sim_format(const struct hd__sim_plan *plan, char *text, size_t size);
 
-/* What may fail, by name: "alloc", "map", "guard", "time", "eintr", "thread", joined by + or a comma. 0 when that is none. */
+/* What may fail, by name: "malloc", "alloc", "map", "guard", "time", "eintr", "thread", joined by + or a comma. 0 when that is none. */
 unsigned hd__sim_faults(const char *names, size_t length);
 
 #endif

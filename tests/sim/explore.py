@@ -528,6 +528,16 @@ class Faults(Test):
             said = replay(f'list::fail=alloc:from={n}', subject('memory'))
             self.assertEqual(re.findall(r'(\d+) refused', said.out), ['2', '5', '8', '11'][n - 1:], said)
 
+    @unittest.skipIf(ASAN, 'ASan has a malloc of its own')
+    def test_the_programs_own_memory_fails_too(self):
+        said = self.nothing(explore('--schedules 200 --fail malloc', subject('own_memory')))
+        self.assertEqual(said.count, 200 + 2 * (10 + 1))  # five calls in each of two, alone and from there on, and none
+        said = self.found(explore('--fail malloc', subject('own_memory', 'careless')), 'ended by signal 11 (Segmentation fault)')
+        self.assertEqual(said.plans[0], 'list::fail=malloc:at=1')
+        again = replay(said.plans[0], subject('own_memory', 'careless'))
+        self.assertEqual((again.code, again.verdict), (1, said.verdict), again)
+        self.nothing(explore('--schedules 50', subject('own_memory', 'careless')))
+
     def test_nothing_fails_unasked(self):
         for site in range(self.SITES):
             self.nothing(explore('--schedules 20', subject('memory', site)))

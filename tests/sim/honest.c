@@ -48,8 +48,8 @@ int main(int argc, char **argv)
 
 	if (argc < 4 || !hd__sim_parse(&plan, argv[1]))
 		die("honest PLAN SEEDS PROGRAM [ARGUMENT...]");
-	subject_start(&a, argv + 3);
-	subject_start(&b, argv + 3);
+	subject_start(&a, argv + 3, 0);
+	subject_start(&b, argv + 3, 0);
 	int differ = compare(&a, &b, number_option("SEEDS", argv[2], 1, 1000000));
 	subject_stop(&a);
 	subject_stop(&b);

@@ -67,7 +67,7 @@ static bool is_honest(struct exploration *x)
 
 	if (subject_run(s, &x->plan) == HD__SIM_HANG)
 		return true; /* it will be found */
-	subject_start(&other, x->argv);
+	subject_start(&other, x->argv, x->plan.faults);
 	subject_run(&other, &x->plan);
 	refuse_threads(s);
 	refuse_threads(&other);
@@ -330,7 +330,7 @@ static void parse(struct exploration *x, int argc, char **argv)
 		case 'f':
 			x->plan.faults = (uint8_t)hd__sim_faults(optarg, strlen(optarg));
 			if (x->plan.faults == 0)
-				die("--fail %s: not some of alloc, map, guard, time, eintr, with commas between", optarg);
+				die("--fail %s: not some of malloc, alloc, map, guard, time, eintr, with commas between", optarg);
 			break;
 		case 't':
 			x->seconds = parse_time(optarg);
@@ -379,7 +379,7 @@ int explore_main(int argc, char **argv)
 
 	parse(&x, argc, argv);
 	for (unsigned i = 0; i < x.jobs; i++)
-		subject_start(&x.subjects[i], x.argv);
+		subject_start(&x.subjects[i], x.argv, x.plan.faults);
 	if (!is_honest(&x))
 		die("the same plan twice gave two different runs: the program asks for the time, for randomness or for addresses, "
 		    "and what it finds could not be repeated");

@@ -42,7 +42,7 @@ _heddle_explore() {
 	fi
 	case $last in
 	--policy) _heddle_offer random pct:2 pct:3 robin exhaustive:1 exhaustive:2 exhaustive:3 ;;
-	--fail) _heddle_offer_more alloc map guard time eintr ;;
+	--fail) _heddle_offer_more malloc alloc map guard time eintr ;;
 	--time) _heddle_offer 30s 5m 1h ;;
 	--checkpoint) compopt -o default ;;
 	--schedules | --workers | --seed | --steps | --jobs) ;;

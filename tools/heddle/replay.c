@@ -18,7 +18,7 @@ static void tell_again(const struct hd__sim_plan *plan, char **argv)
 {
 	struct subject s;
 
-	subject_start(&s, argv);
+	subject_start(&s, argv, plan->faults);
 	s.page->tell = true;
 	subject_run(&s, plan);
 	tell_story(s.page, s.pid);

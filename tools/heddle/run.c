@@ -15,25 +15,10 @@
 
 #include "explore.h"
 #include "help.h"
+#include "home.h"
 #include "say.h"
 
 #define WORDS_MAX 128
-
-/* Where heddle is: where it was installed, or where this command was built. */
-struct library {
-	const char *include, *lib;
-};
-
-static struct library find_library(void)
-{
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-
-	self[n > 0 ? n : 0] = 0;
-	if (strncmp(self, HEDDLE_BUILT "/", sizeof HEDDLE_BUILT) == 0)
-		return (struct library){ HEDDLE_BUILT_INCLUDE, HEDDLE_BUILT_LIB };
-	return (struct library){ HEDDLE_INCLUDE, HEDDLE_LIB };
-}
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
 {
@@ -45,7 +30,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size)
 }
 
 /* A number that changes with the file, with heddle and with the way it is compiled. */
-static uint64_t fingerprint(const char *file, const struct library *at, char **words)
+static uint64_t fingerprint(const char *file, const struct home *at, char **words)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 	char *library, buffer[4096];
@@ -170,7 +155,7 @@ int run_main(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *compiler = getenv("CC") != NULL ? getenv("CC") : "cc";
-	struct library at = find_library();
+	const struct home *at = find_home();
 	char *words[WORDS_MAX] = { NULL }, *program, *temporary, *listed;
 	int c, n = 0;
 
@@ -190,14 +175,14 @@ int run_main(int argc, char **argv)
 	for (const char *const *flag = (const char *const[]){ "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", NULL }; *flag != NULL; flag++)
 		words[n++] = (char *)*flag;
 	add_words(words, &n, getenv("CFLAGS"));
-	words[n++] = text("-I", at.include);
+	words[n++] = text("-I", at->include);
 	words[n++] = (char *)file;
-	words[n++] = text("-L", at.lib);
-	words[n++] = text("-Wl,-rpath,", at.lib);
+	words[n++] = text("-L", at->lib);
+	words[n++] = text("-Wl,-rpath,", at->lib);
 	words[n++] = (char *)"-lheddle";
 	add_words(words, &n, getenv("LDLIBS"));
 	const char *name = strrchr(file, '/') != NULL ? strrchr(file, '/') + 1 : file;
-	if (asprintf(&program, "%s/%s-%016" PRIx64, cache(), name, fingerprint(file, &at, words)) < 0 ||
+	if (asprintf(&program, "%s/%s-%016" PRIx64, cache(), name, fingerprint(file, at, words)) < 0 ||
 	    asprintf(&temporary, "%s.%d", program, (int)getpid()) < 0 || asprintf(&listed, "%s.d", program) < 0)
 		die("no memory");
 	if (!is_fresh(program, listed)) {

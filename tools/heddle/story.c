@@ -26,6 +26,10 @@ void print_verdict(const struct hd__sim_page *page)
 		printf("livelock: not over after %" PRIu32 " steps\n", r->steps - 1);
 		break;
 	case HD__SIM_LEAK:
+		if (r->stacks > 0) {
+			printf("leak: %" PRIu32 " stack%s of processes that have ended\n", r->stacks, r->stacks == 1 ? "" : "s");
+			break;
+		}
 		printf("leak: %" PRIu32 " process%s ended, and nobody joined or detached %s\n", r->left, r->left == 1 ? "" : "es",
 		       r->left == 1 ? "it" : "them");
 		break;

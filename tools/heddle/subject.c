@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "home.h"
 #include "say.h"
 
 #define OUTPUT_MAX 4096
@@ -28,20 +29,35 @@ static struct hd__sim_page *make_page(int *fd)
 	return page;
 }
 
+/* One more library that the program's loader loads first. */
+static void load_before(const char *library)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char *all;
+
+	if (access(library, R_OK) != 0)
+		die("%s, which --fail malloc needs: %s", library, strerror(errno));
+	if (asprintf(&all, "%s%s%s", library, others != NULL ? ":" : "", others != NULL ? others : "") < 0)
+		die("no memory");
+	setenv("LD_PRELOAD", all, 1);
+}
+
 /* In the child. Descriptors that are named in `how` stay open. */
-_Noreturn static void become(char **argv, const char *how, const int *keep, int n)
+_Noreturn static void become(char **argv, const char *how, unsigned faults, const int *keep, int n)
 {
 	for (int i = 0; i < n; i++)
 		fcntl(keep[i], F_SETFD, 0);
 	signal(SIGPIPE, SIG_DFL);
 	setenv("HEDDLE_SIM", how, 1);
+	if (faults & HD__SIM_FAIL_MALLOC)
+		load_before(find_home()->malloc);
 	setenv("LD_BIND_NOW", "1", 0); /* what the loader has done before the first run, it need not do in each */
 	execvp(argv[0], argv);
 	fprintf(stderr, "heddle: %s: %s\n", argv[0], strerror(errno));
 	_exit(127);
 }
 
-void subject_start(struct subject *s, char **argv)
+void subject_start(struct subject *s, char **argv, unsigned faults)
 {
 	int mem, to[2], from[2];
 	char how[64];
@@ -54,7 +70,7 @@ void subject_start(struct subject *s, char **argv)
 		die("no process for the program: %s", strerror(errno));
 	if (s->pid == 0) {
 		snprintf(how, sizeof how, "serve %d %d %d %d", mem, to[0], from[1], s->output);
-		become(argv, how, (const int[]){ mem, to[0], from[1], s->output }, 4);
+		become(argv, how, faults, (const int[]){ mem, to[0], from[1], s->output }, 4);
 	}
 	close(mem);
 	close(to[0]);
@@ -134,7 +150,7 @@ int subject_replay(const struct hd__sim_plan *plan, char **argv, bool gdb, struc
 	if (child == 0) {
 		snprintf(how, sizeof how, "run %d", mem);
 		if (!gdb)
-			become(argv, how, &mem, 1);
+			become(argv, how, plan->faults, &mem, 1);
 		int n = 0;
 		while (argv[n] != NULL)
 			n++;
@@ -143,7 +159,7 @@ int subject_replay(const struct hd__sim_plan *plan, char **argv, bool gdb, struc
 			_exit(2);
 		memcpy(debug, (char *[]){ (char *)"gdb", (char *)"--args" }, 2 * sizeof *debug);
 		memcpy(debug + 2, argv, (size_t)n * sizeof *argv);
-		become(debug, how, &mem, 1);
+		become(debug, how, plan->faults, &mem, 1);
 	}
 	close(mem);
 	while (waitpid(child, &status, 0) < 0)

@@ -15,8 +15,9 @@ struct subject {
 	bool busy;
 };
 
-/* Starts the program, which comes as far as its hd_run. Dies, and says why, when that is impossible. */
-void subject_start(struct subject *s, char **argv);
+/* Starts the program, which comes as far as its hd_run. Dies, and says why, when that is impossible. `faults`: what may fail in its
+ * runs. */
+void subject_start(struct subject *s, char **argv, unsigned faults);
 void subject_stop(struct subject *s);
 
 /* Has the page's plan run `count` times, with seeds from the plan's on, or till one fails. */

@@ -1,0 +1,12 @@
+/* home.h - where heddle is: where it was installed, or where this command was built. */
+#ifndef HOME_H
+#define HOME_H
+
+struct home {
+	const char *include, *lib;
+	const char *malloc; /* what is loaded before a program whose memory may fail: malloc.c */
+};
+
+const struct home *find_home(void);
+
+#endif
