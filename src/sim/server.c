@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/atomic.h"
 #include "os/thread.h"
 #include "sim/choice.h"
 #include "sim/sim.h"
@@ -33,7 +34,7 @@
 struct hd__sim_page *hd__sim_page;
 bool hd__sim_threads;
 
-static enum { UNKNOWN, OFF, ON, SERVING, SERVED } mode;
+static enum { UNKNOWN, OFF, ON, SERVING, SERVED } mode; /* relaxed: what it becomes depends on nothing but the environment */
 
 static struct {
 	int command, answer, output;
@@ -191,16 +192,16 @@ __attribute__((constructor)) static void begin_time(void)
 
 bool hd__sim_begin(void)
 {
-	const char *how = mode == UNKNOWN ? getenv("HEDDLE_SIM") : NULL;
-
-	if (mode == UNKNOWN)
-		mode = OFF;
-	if (how != NULL) {
+	if (ld_rlx(&mode) == UNKNOWN) { /* any thread may be the first to call hd_run; if it is simulated there is one */
+		const char *how = getenv("HEDDLE_SIM");
 		int saved = errno;
-		begin(how);
+		if (how != NULL)
+			begin(how);
+		else
+			st_rlx(&mode, OFF);
 		errno = saved;
 	}
-	return mode != OFF;
+	return ld_rlx(&mode) != OFF;
 }
 
 bool hd__sim_is_served(void)
