@@ -57,7 +57,7 @@ __attribute__((always_inline)) static inline int give_signal(struct hd_worker *w
 	/* x is ours: its outcome was decided under the lock, so no timeout or cancel can take it, and it cannot leave before
 	 * it is unparked. s is not touched from here on: x may run at once, elsewhere, and free it. */
 	if (x != NULL)
-		hd__unpark(w, x);
+		hd__unpark_claimed(w, x);
 	return err;
 }
 

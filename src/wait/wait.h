@@ -106,16 +106,23 @@ static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
 	hd__make_ready(w, p);
 }
 
-/* Ends the wait of a claimed waiter. Nothing of its queue is touched. `w` is the caller's worker, NULL on a plain thread. */
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
 
-__attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
+/* Ends the wait of a waiter that the caller itself has just claimed. Nothing of its queue is touched. `w` is the caller's worker,
+ * NULL on a plain thread. */
+__attribute__((always_inline)) static inline void hd__unpark_claimed(struct hd_worker *w, struct hd_waiter *x)
 {
-	HD_ASSERT(ld_rlx(hd__outcome_of(x)) != HD__WAITING, "a waiter was unparked that nobody had claimed");
 	if (likely(x->process != NULL && ld_rlx(&x->process->home) == w))
 		hd__wake_owner(w, x->process);
 	else
 		hd__unpark_elsewhere(w, x);
+}
+
+/* The same for one that came from elsewhere. */
+__attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
+{
+	HD_ASSERT(ld_rlx(hd__outcome_of(x)) != HD__WAITING, "a waiter was unparked that nobody had claimed");
+	hd__unpark_claimed(w, x);
 }
 
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
