@@ -90,6 +90,15 @@ static inline void hd__fiber_arrive(struct hd__fiber *self, struct hd__fiber *th
 #endif
 }
 
+/* The same for one that stops wherever it is, not always on the same stack: `before` learns where it was left. */
+static inline void hd__fiber_arrive_from(struct hd__fiber *self, struct hd__fiber *before)
+{
+	(void)self, (void)before;
+#if HD__ASAN
+	__sanitizer_finish_switch_fiber(self->fake_stack, &before->bottom, &before->size);
+#endif
+}
+
 /* A process ended without a switch from it, or its stack is thrown away. */
 static inline void hd__fiber_fini(struct hd__fiber *f)
 {

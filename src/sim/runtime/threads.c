@@ -53,11 +53,7 @@ struct thread {
 	uint32_t ended; /* a word to sleep on */
 	bool detached;
 	char *stack;
-#if HD__ASAN
-	void *fake_stack;
-	const void *bottom; /* of the stack it was on when it stopped */
-	size_t size;
-#endif
+	struct hd__fiber fiber; /* of the stack it was on when it stopped */
 };
 
 static struct {
@@ -88,13 +84,9 @@ __attribute__((noinline)) static void switch_to(unsigned next)
 	s.before = s.current;
 	s.current = next;
 	s.steps = 0;
-#if HD__ASAN
-	__sanitizer_start_switch_fiber(from->state == ENDED ? NULL : &from->fake_stack, to->bottom, to->size);
-#endif
+	hd__fiber_leave(&from->fiber, &to->fiber, from->state == ENDED);
 	hd__arch_switch(&from->context, &to->context);
-#if HD__ASAN
-	__sanitizer_finish_switch_fiber(from->fake_stack, &s.thread[s.before].bottom, &s.thread[s.before].size);
-#endif
+	hd__fiber_arrive_from(&from->fiber, &s.thread[s.before].fiber);
 	hd__set_self(from->self);
 	errno = from->saved_errno;
 }
@@ -228,9 +220,7 @@ static void begin(void *arg)
 {
 	struct thread *me = arg;
 
-#if HD__ASAN
-	__sanitizer_finish_switch_fiber(NULL, &s.thread[s.before].bottom, &s.thread[s.before].size);
-#endif
+	hd__fiber_arrive_from(&me->fiber, &s.thread[s.before].fiber);
 	hd__set_self(NULL);
 	errno = 0;
 	me->result = me->fn(me->arg);
@@ -258,11 +248,7 @@ static int start(unsigned *index, void *(*fn)(void *), void *arg)
 	if (stack == MAP_FAILED)
 		return EAGAIN;
 	*t = (struct thread){ .state = READY, .fn = fn, .arg = arg, .stack = stack };
-#if HD__ASAN
-	t->bottom = stack;
-	t->size = STACK_SIZE;
-	__asan_unpoison_memory_region(stack, STACK_SIZE);
-#endif
+	hd__fiber_init(&t->fiber, stack, STACK_SIZE);
 	hd__arch_make(&t->context, stack + STACK_SIZE, begin, t);
 	*index = i;
 	return 0;
