@@ -23,7 +23,7 @@ static struct {
 	uint32_t next_unusual;
 	uint32_t changes[CHANGES_MAX]; /* HD__SIM_PCT: after how many choices of a runner its rank is changed */
 	uint32_t choices;
-	uint32_t stubborn; /* how often somebody was */
+	uint32_t insisted; /* how often somebody was */
 	int64_t lowest;
 	struct {
 		hd_pid who;
@@ -87,11 +87,11 @@ void hd__sim_yielded(hd_pid who)
 		lower(who, --s.lowest);
 }
 
-bool hd__sim_is_stubborn(unsigned steps_in_a_row)
+bool hd__sim_insists(unsigned steps_in_a_row)
 {
-	if (steps_in_a_row < PATIENCE + scramble(s.stubborn) % PATIENCE)
+	if (steps_in_a_row < PATIENCE + scramble(s.insisted) % PATIENCE)
 		return false;
-	s.stubborn++;
+	s.insisted++;
 	return true;
 }
 

@@ -16,7 +16,7 @@ void hd__sim_yielded(hd_pid who);
 
 /* Whether somebody has gone on for so many steps in a row that it is taken to wait for somebody else, by looking again and again:
  * about a thousand, but never twice the same number, or it might be interrupted at the same place each time. */
-bool hd__sim_is_stubborn(unsigned steps_in_a_row);
+bool hd__sim_insists(unsigned steps_in_a_row);
 
 /* Something happened that two runs of the same plan must have in common. */
 void hd__sim_mix(uint64_t what);

@@ -277,9 +277,9 @@ static void at_call(struct hd_worker *w)
 }
 
 /* Whether the runner, which is ready, has gone on for too long: it may be waiting for somebody by looking again and again. */
-static bool is_stubborn(hd_pid me)
+static bool insists(hd_pid me)
 {
-	if (me != s.last || !hd__sim_is_stubborn(++s.steps))
+	if (me != s.last || !hd__sim_insists(++s.steps))
 		return false;
 	s.steps = 0;
 	hd__sim_yielded(me);
@@ -300,7 +300,7 @@ static struct hd_process *choose(struct hd_worker *w)
 	count_step(w);
 	clear_seats(w);
 	unsigned first = me != NULL ? seat_of(me) : s.taken;
-	if (ready && is_stubborn(hd__pid(&w->sched->table, me)))
+	if (ready && insists(hd__pid(&w->sched->table, me)))
 		stays = false;
 	if (ready && !stays && first < s.taken)
 		stand_up(first); /* to the end of the row; if anybody else wants the seat, it is free */

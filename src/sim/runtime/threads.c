@@ -154,7 +154,7 @@ static void step(bool stays)
 		hd__sim_give_up(HD__SIM_LIVELOCK);
 	if (s.next != HD_FOREVER && s.now < s.next && fails(HD__SIM_FAIL_TIME))
 		s.now = s.next;
-	if (stays && hd__sim_is_stubborn(++s.steps)) {
+	if (stays && hd__sim_insists(++s.steps)) {
 		s.steps = 0;
 		stays = false;
 		first = s.current + 1;
