@@ -39,7 +39,7 @@ struct hd_spawn {
 	const char *name;      /* copied; NULL is none */
 	int priority;	       /* 0 is the creator's */
 	enum hd_policy policy; /* 0 is the runtime's */
-	size_t stack_size;     /* bytes, rounded up to a power of two, guard page included; 0 is the runtime's */
+	size_t stack_size;     /* bytes, rounded up to a power of two; 0 is the runtime's */
 	bool suspended;	       /* does not start before hd_resume */
 	bool daemon;	       /* does not keep the runtime running */
 	bool detached;	       /* nobody will join it */

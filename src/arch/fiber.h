@@ -28,7 +28,7 @@
 #if HD__TSAN || HD__ASAN
 #define HD__REGION_MAX ((size_t)1 << 36)
 #else
-#define HD__REGION_MAX ((size_t)1 << 40)
+#define HD__REGION_MAX ((size_t)1 << 41)
 #endif
 
 struct hd__fiber {

@@ -13,7 +13,7 @@
 
 /* Stacks of one size, for all workers. */
 struct hd__stacks {
-	unsigned char size_class; /* log2 of a slot's size, its guard page included */
+	unsigned char size_class; /* log2 of a stack's size; a slot has a guard page below it */
 	unsigned char lock;	  /* guards all that follows */
 	bool plenty;		  /* a slot for every process there can be, so none need be counted; any thread, release */
 	enum hd__guarding how;
@@ -25,7 +25,7 @@ struct hd__stacks {
 	uint32_t guarded;     /* slots that have their guard */
 	uint32_t made;	      /* slots ever used (*) */
 	uint32_t promised;    /* without plenty: to processes that have not ended */
-	uint32_t *free;	      /* slots to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
+	char **free;	      /* stacks to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
 	uint32_t nfree, cold; /* (*) others may look without the lock: stored with st_rlx */
 };
 
@@ -33,10 +33,10 @@ struct hd__stacks {
 #define HD__STACK_CACHE 64
 struct hd__stack_cache {
 	uint32_t count; /* others may look */
-	uint32_t slots[HD__STACK_CACHE];
+	char *stacks[HD__STACK_CACHE];
 };
 
-/* The class for a slot of `size` bytes, of which the guard page and up to 2 KiB of colour are lost; 0 when there is none. */
+/* The class for a stack of `size` bytes, of which up to 2 KiB of colour are lost; 0 when there is none. */
 unsigned hd__stack_class(size_t size);
 
 /* For so many workers. */
@@ -73,11 +73,11 @@ bool hd__stacks_cool(struct hd__stacks *s, uint32_t keep);
 /* Usable bytes, from the lowest address up. */
 static inline size_t hd__stack_size(unsigned size_class)
 {
-	return ((size_t)1 << size_class) - HD__PAGE_SIZE;
+	return (size_t)1 << size_class;
 }
 
-/* Where the first frame goes. Slots are a power of two apart, so that without this all stacks' hot lines would compete for
- * the same few sets of the cache (26 against 23 ns a switch with a thousand processes). */
+/* Where the first frame goes. Slots are whole pages apart, so that without this all stacks' hot lines would compete for the
+ * same few sets of the cache (26 against 23 ns a switch with a thousand processes). */
 static inline char *hd__stack_top(char *stack, unsigned size_class)
 {
 	size_t slot = (size_t)stack >> size_class;
