@@ -75,7 +75,7 @@ HD_WORKERS_TEST(across_ring_with_two_tokens_loses_neither)
 
 HD_WORKERS_STRESS(across_ring_of_millions_of_hops_loses_no_signal)
 {
-	go_round(workers, NULL, 1, hd_scaled(workers == 1 ? 10000000 : 1000000));
+	go_round(workers, NULL, 1, hd_scaled(10000000));
 	go_round(workers, &movable, 2, hd_scaled(10000000));
 }
 
