@@ -10,9 +10,9 @@ TSAN := build-tsan -Db_sanitize=thread
 AARCH64 := build-aarch64 --cross-file tools/aarch64.ini
 QEMU := qemu-aarch64 -R 32G -L /usr/aarch64-linux-gnu
 
-# What is tested beside the test program: public headers, examples, the README.
+# What is tested beside the test program: public headers, the manual, examples, the README.
 house = out=$$(meson test -C $(1) --suite house --no-rebuild --print-errorlogs 2>&1) && \
-	echo "rooms, headers, examples and README are well" || { echo "$$out"; exit 1; }
+	echo "rooms, headers, manual, examples and README are well" || { echo "$$out"; exit 1; }
 
 # All tests once more on a simulated runtime, under so many schedules each. What fails says how to repeat it.
 simulated = out=$$($(1)/tests/heddle-sim-tests --repeat $(2) 2>&1) && echo "under $(2) schedules each: $$(echo "$$out" | tail -1)" || \
@@ -67,7 +67,7 @@ test-aarch64: setup ## the tests on aarch64, under qemu-user
 	@HD_TEST_TIMEOUT=60 HD_TEST_SCALE=20 $(QEMU) build-aarch64/tests/heddle-tests
 	@echo "note: qemu-user runs on this machine's memory order; this does not test aarch64's"
 
-install: setup ## into DESTDIR and PREFIX: library, headers, pkg-config file
+install: setup ## into DESTDIR and PREFIX: library, headers, pkg-config file, manual
 	@rm -rf build-install # it remembers its PREFIX
 	@tools/build build-install --prefix "$(PREFIX)" -Dtests=false -Dexamples=false -Dbench=false $(MESON_FLAGS)
 	@DESTDIR="$(DESTDIR)" meson install -C build-install --quiet --no-rebuild

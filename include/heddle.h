@@ -2,10 +2,22 @@
 #ifndef HEDDLE_H
 #define HEDDLE_H
 
+#include <heddle/barrier.h>
 #include <heddle/base.h>
+#include <heddle/cancel.h>
+#include <heddle/event.h>
+#include <heddle/group.h>
+#include <heddle/monitor.h>
+#include <heddle/mutex.h>
+#include <heddle/once.h>
 #include <heddle/process.h>
+#include <heddle/promise.h>
+#include <heddle/queue.h>
 #include <heddle/runtime.h>
+#include <heddle/rwlock.h>
+#include <heddle/select.h>
 #include <heddle/semaphore.h>
 #include <heddle/time.h>
+#include <heddle/waitgroup.h>
 
 #endif

@@ -32,6 +32,7 @@ HD_BEGIN
 /* Nanoseconds: a point on heddle's monotonic clock, or a distance on it. Clocks start above 0. */
 typedef int64_t hd_time;
 
+/* A time that never comes; microseconds, milliseconds and seconds. */
 #define HD_FOREVER INT64_MAX
 #define HD_US(n) ((hd_time)(n)*1000)
 #define HD_MS(n) ((hd_time)(n)*1000000)
@@ -49,7 +50,23 @@ enum hd_wait {
 	HD_WAIT_SLEEP,	   /* hd_sleep, hd_sleep_until */
 	HD_WAIT_SEMAPHORE, /* hd_semaphore_wait */
 	HD_WAIT_JOIN,	   /* hd_join, hd_join_end */
-	HD_WAIT_SUSPEND	   /* hd_suspend: for another process to stop */
+	HD_WAIT_SUSPEND,   /* hd_suspend: for another process to stop */
+	HD_WAIT_TERMINATE, /* hd_terminate: for another process to end */
+	HD_WAIT_MUTEX,	   /* hd_mutex_lock, hd_monitor_enter */
+	HD_WAIT_CONDITION, /* hd_monitor_wait, hd_condition_wait */
+	HD_WAIT_REENTER,   /* the same, signalled or not any more: for the mutex */
+	HD_WAIT_READ,	   /* hd_rwlock_read */
+	HD_WAIT_WRITE,	   /* hd_rwlock_write */
+	HD_WAIT_BARRIER,   /* hd_barrier_wait */
+	HD_WAIT_ONCE,	   /* hd_once */
+	HD_WAIT_EVENT,	   /* hd_event_wait */
+	HD_WAIT_WAITGROUP, /* hd_waitgroup_wait */
+	HD_WAIT_PROMISE,   /* hd_promise_value */
+	HD_WAIT_PUT,	   /* hd_queue_put */
+	HD_WAIT_NEXT,	   /* hd_queue_next */
+	HD_WAIT_SELECT,	   /* hd_select */
+	HD_WAIT_GROUP,	   /* hd_group_wait */
+	HD_WAIT_REST	   /* the same, for members that were cancelled */
 };
 
 /* A request to a worker, inside what it is about. Private. */

@@ -34,17 +34,20 @@ enum hd_policy {
 /* Longest name of a process, its final 0 included. */
 #define HD_NAME_SIZE 32
 
+struct hd_group;
+
 /* How to spawn. Zeroed memory means all defaults. */
 struct hd_spawn {
-	const char *name;      /* copied; NULL is none */
-	int priority;	       /* 0 is the creator's */
-	enum hd_policy policy; /* 0 is the runtime's */
-	size_t stack_size;     /* bytes, rounded up to a power of two; 0 is the runtime's */
-	bool suspended;	       /* does not start before hd_resume */
-	bool daemon;	       /* does not keep the runtime running */
-	bool detached;	       /* nobody will join it */
-	bool movable;	       /* may change kernel thread: its author promises that no compiler-cached thread-local address
+	const char *name;	/* copied; NULL is none */
+	int priority;		/* 0 is the creator's */
+	enum hd_policy policy;	/* 0 is the runtime's */
+	size_t stack_size;	/* bytes, rounded up to a power of two; 0 is the runtime's */
+	bool suspended;		/* does not start before hd_resume */
+	bool daemon;		/* does not keep the runtime running */
+	bool detached;		/* nobody will join it */
+	bool movable;		/* may change kernel thread: its author promises that no compiler-cached thread-local address
 				* (&errno, _Thread_local) is used across a heddle call. Others stay where they first ran */
+	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
 };
 
 /* Makes a process that runs entry(arg). The new process is ready, at the tail of its level; if its priority is higher than
@@ -96,12 +99,14 @@ HD_API int hd_resume(hd_pid pid);
 enum hd_end_kind {
 	HD_END_RETURNED = 1, /* its entry returned, or hd_exit */
 	HD_END_FAILED,	     /* hd_fail, or it could not start for want of memory */
-	HD_END_KILLED	     /* the runtime ended first */
+	HD_END_CANCELLED,    /* hd_cancel of one whose cancel type is unwind */
+	HD_END_KILLED	     /* hd_terminate, hd_kill, or the runtime ended first */
 };
+/* How it ended, and with what. */
 struct hd_end {
 	enum hd_end_kind kind;
 	void *result; /* HD_END_RETURNED */
-	int err;      /* HD_END_FAILED: -errno */
+	int err;      /* HD_END_FAILED: -errno; HD_END_KILLED: what hd_kill said, else 0 */
 };
 
 /* Waits until a process has ended and forgets it; its id is dead afterwards. `result` (may be NULL) receives what its entry
@@ -132,7 +137,24 @@ HD_API int hd_exit(void *result);
  * and -EINVAL when err is 0. */
 HD_API int hd_fail(int err);
 
-/* A process's priority, 10 to 80. -ESRCH; -EPERM when no runtime runs. Any thread. */
+/* Makes a process end at its next cancellation point, also if it waits for a mutex: its cleanups run (cancel.h), its locals are destroyed.
+ * One that has disabled cancellation ends when it enables it again; one that is suspended is so no more; one that never ran just ends.
+ * Until it is dead it has at least the caller's priority. Returns
+ *
+ *   0            it is dead; it can still be joined
+ *   -ETIMEDOUT   it was not, by `until`; it will end nevertheless
+ *   -ECANCELED   the caller was cancelled meanwhile; it will end nevertheless
+ *   -ESRCH       there is no such process, or it has ended
+ *   -EPERM       no runtime runs
+ *
+ * On itself it is hd_exit(NULL). Any thread. Cancellation point. */
+HD_API int hd_terminate(hd_pid pid, hd_time until);
+
+/* The same without waiting, and with a reason (any number), which hd_join_end tells; the first one counts. Returns 0; -ESRCH; -EPERM. On
+ * itself it does not return. Any thread. */
+HD_API int hd_kill(hd_pid pid, int reason);
+
+/* Returns a process's priority, 10 to 80; -ESRCH; -EPERM when no runtime runs. Any thread. */
 HD_API int hd_priority(hd_pid pid);
 
 /* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to its new equals and
@@ -142,14 +164,16 @@ HD_API int hd_set_priority(hd_pid pid, int priority);
 /* Gives a process another policy, from its next safe point on. Returns 0; -EINVAL; -ESRCH; -EPERM. Any thread. */
 HD_API int hd_set_policy(hd_pid pid, enum hd_policy policy);
 
+/* What a process does. */
 enum hd_state {
 	HD_READY = 1, /* would run if a worker were free */
-	HD_RUNNING,
+	HD_RUNNING,   /* has a worker */
 	HD_WAITING,   /* see `why` */
 	HD_SUSPENDED, /* by hd_suspend, or spawned so; a waiting process that is suspended says HD_WAITING and `suspended` */
 	HD_ENDED      /* not joined yet */
 };
 
+/* What hd_process_info tells. */
 struct hd_process_info {
 	hd_pid pid;
 	char name[HD_NAME_SIZE];

@@ -1,7 +1,7 @@
 /* life/end.c - a process ends.
  *
- * Owns:       the last steps of a process, in this order: destroy its locals (its own code still, it may wait); under news.lock
- *             mark it dead and decide who hears of it; give its stack back; go on with the next process.
+ * Owns:       the last steps of a process, in this order: run its cleanups, destroy its locals (its own code still, it may wait);
+ *             under news.lock mark it dead and decide who hears of it; give its stack back; go on with the next process.
  * Invariant:  dead is decided under news.lock, so hd_join either waits before it or collects after it; after the release the
  *             block may be somebody else's. No request is on its way to a dead process: HD__NUDGED keeps it alive until the
  *             note has been taken in.
@@ -56,7 +56,10 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	st_rlx(&p->stack, NULL);
 	p->end_kind = (uint8_t)kind;
 	p->value = result;
-	p->end_err = err;
+	if (kind != HD_END_KILLED) /* then it says why already */
+		p->end_err = err;
+	struct hd__mourner *mourner = p->mourner;
+	const struct hd_end end = { .kind = kind, .result = result, .err = p->end_err };
 	bump(&w->stats.ended, 1);
 	hd__move(w, p, HD_ENDED);
 	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
@@ -74,6 +77,8 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	} else if (first != NULL) {
 		*back = wake_first(w, first, lent);
 	}
+	if (unlikely(mourner != NULL))
+		mourner->ended(mourner, w, &end);
 	/* it counts until everybody who waited for it has been told: they may be all that is left */
 	if (unlikely(movable))
 		add_acq_rel(&w->sched->loose, -(int64_t)counts);
@@ -84,9 +89,13 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 
 void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err)
 {
+	struct hd__inner *inner = me->inner;
+
 	me->ending = 1;
-	if (unlikely(me->locals != NULL)) {
-		hd__locals_destroy(me);
+	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL)) {
+		hd__clean_up(me);
+		if (inner->locals != NULL)
+			hd__locals_destroy(me);
 		w = hd__self();
 	}
 	hd__account(w, me, ld_rlx(&w->sched->now));
@@ -117,10 +126,14 @@ void hd__begin(void *process)
 	hd__fiber_arrive(&me->fiber, &w->fiber);
 	hd__arrive(w);
 	*w->errno_location = 0;
+	if (unlikely(ld_rlx(&me->control) & HD__DOOMED))
+		hd__end(w, me, HD_END_KILLED, NULL, 0); /* terminated before it began */
 	void *result = me->entry(me->value);
 	w = hd__self();
 	if (unlikely(w == NULL))
 		exit(0); /* a forked child came back: as with threads, its last one has ended */
+	HD_ASSERT(me->inner->cleanups == NULL, "a process returned without hd_cleanup_pop of what it had pushed");
+	HD_ASSERT(me->inner->groups == NULL, "a process returned without hd_group_wait of a group that it had opened");
 	hd__end(w, me, HD_END_RETURNED, result, 0);
 }
 
@@ -150,9 +163,10 @@ void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
 		hd__keep(w, p); /* a request to it comes first; then it is tried again */
 }
 
-void hd__doomed(struct hd_worker *w, struct hd_process *me)
+void hd__unwind(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind)
 {
-	hd__end(w, me, HD_END_KILLED, NULL, 0);
+	hd__end(w, me, kind, NULL, 0);
+	__builtin_unreachable();
 }
 
 int hd_exit(void *result)

@@ -11,8 +11,27 @@
 const char *hd__wait_name(enum hd_wait why)
 {
 	static const char *const names[] = {
-		[HD_WAIT_NONE] = "nothing", [HD_WAIT_SLEEP] = "hd_sleep",     [HD_WAIT_SEMAPHORE] = "hd_semaphore_wait",
-		[HD_WAIT_JOIN] = "hd_join", [HD_WAIT_SUSPEND] = "hd_suspend",
+		[HD_WAIT_NONE] = "nothing",
+		[HD_WAIT_SLEEP] = "hd_sleep",
+		[HD_WAIT_SEMAPHORE] = "hd_semaphore_wait",
+		[HD_WAIT_JOIN] = "hd_join",
+		[HD_WAIT_SUSPEND] = "hd_suspend",
+		[HD_WAIT_TERMINATE] = "hd_terminate",
+		[HD_WAIT_MUTEX] = "hd_mutex_lock",
+		[HD_WAIT_CONDITION] = "hd_condition_wait",
+		[HD_WAIT_REENTER] = "hd_condition_wait, signalled, for the mutex",
+		[HD_WAIT_READ] = "hd_rwlock_read",
+		[HD_WAIT_WRITE] = "hd_rwlock_write",
+		[HD_WAIT_BARRIER] = "hd_barrier_wait",
+		[HD_WAIT_ONCE] = "hd_once",
+		[HD_WAIT_EVENT] = "hd_event_wait",
+		[HD_WAIT_WAITGROUP] = "hd_waitgroup_wait",
+		[HD_WAIT_PROMISE] = "hd_promise_value",
+		[HD_WAIT_PUT] = "hd_queue_put",
+		[HD_WAIT_NEXT] = "hd_queue_next",
+		[HD_WAIT_SELECT] = "hd_select",
+		[HD_WAIT_GROUP] = "hd_group_wait",
+		[HD_WAIT_REST] = "hd_group_wait, for members that were cancelled",
 	};
 	return names[why];
 }
@@ -22,9 +41,10 @@ static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_
 {
 	if (control & HD__DEAD || w == NULL || !hd__is_pinned_to(p, w) || p->state != HD_WAITING || p->waiter == NULL)
 		return 0;
-	if (p->waiter->why != HD_WAIT_JOIN && p->waiter->why != HD_WAIT_SUSPEND)
+	(void)sched;
+	if (p->waiter->owner == NULL || ld_rlx(&p->waiter->why) == HD_WAIT_CONDITION)
 		return 0;
-	return hd__pid(&sched->table, (struct hd_process *)((char *)p->waiter->queue - offsetof(struct hd_process, news)));
+	return ld_rlx(p->waiter->owner);
 }
 
 void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info)

@@ -32,25 +32,66 @@ static inline void collect(struct hd__caller caller, struct hd_process *p, struc
 	hd__table_drop(&caller.sched->table, hd__own_blocks(caller), p);
 }
 
+int hd__join_look(struct hd__caller caller, hd_pid pid, struct hd_process **found)
+{
+	struct hd_process *p = *found = hd__table_find(&caller.sched->table, pid);
+
+	if (caller.w != NULL && p != NULL && p == caller.w->current && hd__alive(ld_acq(&p->control), pid))
+		return -EDEADLK;
+	int bond = lock_bond(p, pid);
+	if (bond == HD__JOINABLE)
+		return (ld_rlx(&p->control) & HD__DEAD) != 0;
+	if (bond > 0)
+		hd__waitq_unlock(&p->news);
+	return bond < 0 ? bond : bond == HD__DETACHED ? -EINVAL : -EBUSY;
+}
+
+void hd__join_take_locked(struct hd_process *p)
+{
+	st_rlx(&p->bond, HD__JOINED);
+}
+
+void hd__join_let_go_locked(struct hd_process *p)
+{
+	st_rlx(&p->bond, HD__JOINABLE);
+}
+
+void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_end *end)
+{
+	collect(caller, p, end);
+}
+
+/* Whoever joined it does not any more; somebody else may. */
+static void stop_joining(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd_process *p = (struct hd_process *)((char *)x->queue - offsetof(struct hd_process, news));
+
+	(void)w;
+	hd__waitq_lock(&p->news);
+	hd__join_let_go_locked(p);
+	hd__waitq_unlock(&p->news);
+}
+
+static inline bool is_alive(struct hd__caller caller, hd_pid pid)
+{
+	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
+	return p != NULL && hd__alive(ld_acq(&p->control), pid);
+}
+
 static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end, hd_time until)
 {
 	struct hd_process *p, *next = NULL;
+	int err = hd__check_cancel(caller->w, until);
 
-	p = hd__table_find(&caller->sched->table, pid);
-	bool alive = p != NULL && hd__alive(ld_acq(&p->control), pid);
-	bool past = until <= 0 || (alive && hd__is_past(caller->w, until)); /* who is dead can be joined at any time */
-
-	if (caller->w != NULL && alive && p == caller->w->current)
-		return -EDEADLK;
-	int bond = lock_bond(p, pid);
-	if (unlikely(bond != HD__JOINABLE)) {
-		if (bond < 0)
-			return bond;
-		hd__waitq_unlock(&p->news);
-		return bond == HD__DETACHED ? -EINVAL : -EBUSY;
-	}
-	if (ld_rlx(&p->control) & HD__DEAD) {
-		st_rlx(&p->bond, HD__JOINED); /* ours alone */
+	if (unlikely(err != 0))
+		return err;
+	bool past = until <= 0 ||
+		    (is_alive(*caller, pid) && hd__is_past(caller->w, until)); /* who is dead can be joined at any time */
+	int dead = hd__join_look(*caller, pid, &p);
+	if (unlikely(dead < 0))
+		return dead;
+	if (dead) {
+		hd__join_take_locked(p); /* ours alone */
 		hd__waitq_unlock(&p->news);
 		collect(*caller, p, end);
 		return 0;
@@ -59,19 +100,16 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 		hd__waitq_unlock(&p->news);
 		return -ETIMEDOUT;
 	}
-	st_rlx(&p->bond, HD__JOINED);
+	hd__join_take_locked(p);
 	if (caller->w != NULL && hd__take_for_hand_off(caller->w, p)) /* it cannot end before we let its news go */
 		next = p;
-	int err = hd__park_for(caller->w, &p->news, until, HD_WAIT_JOIN, next);
+	struct hd_waiter x = { .left = stop_joining, .owner = &pid };
+	err = hd__park_as(caller->w, &x, &p->news, until, HD_WAIT_JOIN, next);
 	caller->w = hd__self();
-	if (err == -EPIPE) { /* closed: p has ended, and is ours to collect */
-		collect(*caller, p, end);
-		return 0;
-	}
-	hd__waitq_lock(&p->news);
-	st_rlx(&p->bond, HD__JOINABLE);
-	hd__waitq_unlock(&p->news);
-	return err;
+	if (err != -EPIPE)
+		return err;
+	collect(*caller, p, end); /* closed: p has ended, and is ours to collect */
+	return 0;
 }
 
 int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)

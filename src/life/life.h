@@ -43,14 +43,50 @@ void hd__cannot_start(struct hd_worker *w, struct hd_process *p);
 /* The runner ends. Does not return, but is not said so to the compiler: it would call it where it can jump, and the processor
  * would mispredict the returns of whoever runs next (arch/x86_64/begin.S). */
 void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err);
-/* The runner waits though it should end (a hook of sched/). */
-void hd__doomed(struct hd_worker *w, struct hd_process *me);
+
+/* The runner must not go on (a hook of sched/). Does not return. */
+void hd__unwind(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind);
+
+/* Runs what an ending process has pushed, and closes the groups that it has opened, the newest first. */
+void hd__clean_up(struct hd_process *me);
+void hd__group_close(struct hd_group *g);
 
 /* Ends a process that has never run, or that never will again, and is in no run queue. False when a request to it is on its way: take the news, look again. */
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err);
 
 /* Spawns a process that stays on this worker. On it, while it is idle. */
 hd_pid hd__spawn_here(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg);
+
+/* Joining, in its parts: whether pid has ended, 1 or 0, with the lock of its news held and *p the process; or -errno, without. Then, under
+ * the lock, it may be taken: nobody else can join it any more; and let go again. Whoever has taken it, and it has ended, collects
+ * it. */
+int hd__join_look(struct hd__caller caller, hd_pid pid, struct hd_process **p);
+void hd__join_take_locked(struct hd_process *p);
+void hd__join_let_go_locked(struct hd_process *p);
+void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_end *end);
+
+/* Spawns a process of whose end somebody must hear. As hd_spawn_with, but for the checks of `how`, and no safe point. */
+hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
+			 void *arg);
+hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg);
+int hd__spawn_check(const struct hd_spawn *how, hd_entry entry);
+
+/* Asks something of a process, in its control word: clears and sets flags, and boosts it to a priority (0: no boost). Returns 0;
+ * -ESRCH; -EALREADY when nothing would change. No safe point. */
+int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, int boost);
+
+/* Whoever waits for a mutex of pid's has changed: its home worker will find its boost anew. From a process, or a plain thread inside the
+ * gate; locks may be held. */
+void hd__ask_reboost(struct hd__sched *sched, hd_pid pid);
+
+/* Finds p's boost; returns its control word then. On its home worker; no locks are held. */
+uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
+
+/* The runner has given up a mutex with HD_INHERIT, or come into one: it finds its boost anew, and gives way if it must. */
+void hd__boost_self(struct hd_worker *w, struct hd_process *me);
+
+/* p waits, with another priority than before: if that is for a mutex with HD_INHERIT, its owner is asked to find its boost anew. */
+void hd__pass_boost_on(struct hd__sched *sched, struct hd_process *p);
 
 void hd__locals_destroy(struct hd_process *me);
 

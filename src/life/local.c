@@ -21,7 +21,7 @@ struct hd__locals {
 void *hd_local_get(const struct hd_local *local)
 {
 	struct hd_worker *w = hd__self();
-	struct hd__locals *locals = w != NULL ? w->current->locals : NULL;
+	struct hd__locals *locals = w != NULL ? w->current->inner->locals : NULL;
 
 	for (unsigned i = 0; locals != NULL && i < locals->count; i++)
 		if (locals->of[i].local == local)
@@ -36,7 +36,7 @@ int hd_local_set(const struct hd_local *local, void *value)
 	if (w == NULL)
 		return -EPERM;
 	struct hd_process *me = w->current;
-	struct hd__locals *locals = me->locals;
+	struct hd__locals *locals = me->inner->locals;
 	for (unsigned i = 0; locals != NULL && i < locals->count; i++)
 		if (locals->of[i].local == local) {
 			locals->of[i].value = value;
@@ -47,10 +47,10 @@ int hd_local_set(const struct hd_local *local, void *value)
 		locals = hd__os_realloc(locals, sizeof *locals + capacity * sizeof locals->of[0]);
 		if (locals == NULL)
 			return -ENOMEM;
-		if (me->locals == NULL)
+		if (me->inner->locals == NULL)
 			locals->count = 0;
 		locals->capacity = capacity;
-		me->locals = locals;
+		me->inner->locals = locals;
 	}
 	locals->of[locals->count].local = local;
 	locals->of[locals->count++].value = value;
@@ -63,16 +63,17 @@ void hd__locals_destroy(struct hd_process *me)
 
 	for (int round = 0; again && round < ROUNDS; round++) {
 		again = false;
-		for (unsigned i = 0; i < me->locals->count; i++) { /* a destructor may add one: me->locals may move */
-			const struct hd_local *local = me->locals->of[i].local;
-			void *value = me->locals->of[i].value;
+		for (unsigned i = 0; i < me->inner->locals->count;
+		     i++) { /* a destructor may add one: me->inner->locals may move */
+			const struct hd_local *local = me->inner->locals->of[i].local;
+			void *value = me->inner->locals->of[i].value;
 			if (value == NULL || local->destroy == NULL)
 				continue;
-			me->locals->of[i].value = NULL;
+			me->inner->locals->of[i].value = NULL;
 			local->destroy(value);
 			again = true;
 		}
 	}
-	hd__os_free(me->locals);
-	me->locals = NULL;
+	hd__os_free(me->inner->locals);
+	me->inner->locals = NULL;
 }

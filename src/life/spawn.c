@@ -45,8 +45,7 @@ static void apply_spawn(void *worker, struct hd_note *note)
 	arrive_at_home(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)), true);
 }
 
-/* -errno when `how` asks for what cannot be. */
-static int check(const struct hd_spawn *how, hd_entry entry)
+int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
 {
 	if (entry == NULL || how->policy < 0 || how->policy > HD_IO)
 		return -EINVAL;
@@ -78,13 +77,19 @@ static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control
 		hd__raise(home, HD__LOOK);
 }
 
-static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, enum hd__roaming roams, hd_entry entry,
-			   void *arg)
+/* The caller's, without what it has for others' sake. */
+static inline int own_priority(const struct hd_worker *w)
+{
+	return w->current != NULL ? HD__CONTROL_PRIORITY(ld_rlx(&w->current->control)) : HD_PRIORITY_USER;
+}
+
+static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, enum hd__roaming roams,
+			   struct hd__mourner *mourner, hd_entry entry, void *arg)
 {
 	struct hd__sched *sched = caller.sched;
 	unsigned size_class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
 	struct hd__stacks *stacks = &sched->stacks[size_class];
-	int priority = how->priority != 0 ? how->priority : caller.w != NULL ? caller.w->running_priority : HD_PRIORITY_USER;
+	int priority = how->priority != 0 ? how->priority : caller.w != NULL ? own_priority(caller.w) : HD_PRIORITY_USER;
 	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
 
 	if (unlikely(ld_rlx(&sched->stopping)))
@@ -110,9 +115,10 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	st_rlx(&p->timer, 0);
 	st_rel(&p->cpu_time, 0);
 	st_rel(&p->switches, 0);
-	p->quantum_left = 0;
 	p->saved_errno = 0;
-	p->locals = NULL;
+	p->inner = NULL;
+	p->mourner = mourner;
+	p->end_err = 0;
 	p->entry = entry;
 	p->value = arg;
 	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
@@ -151,20 +157,28 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 
 	if (how == NULL)
 		how = &defaults;
-	int err = check(how, entry);
+	int err = hd__spawn_check(how, entry);
 	if (err != 0)
 		return err;
+	if (how->group != NULL)
+		return hd__group_spawn(how, entry, arg);
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -EPERM;
-	hd_pid pid = spawn(caller, how, roams(caller, how), entry, arg);
+	hd_pid pid = spawn(caller, how, roams(caller, how), NULL, entry, arg);
 	hd__call_end(caller);
 	return pid;
 }
 
+hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
+			 void *arg)
+{
+	return spawn(caller, how, roams(caller, how), mourner, entry, arg);
+}
+
 hd_pid hd__spawn_here(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
 {
-	return spawn((struct hd__caller){ w, w->sched }, how, HD__PINNED, entry, arg);
+	return spawn((struct hd__caller){ w, w->sched }, how, HD__PINNED, NULL, entry, arg);
 }
 
 hd_pid hd_spawn(hd_entry entry, void *arg)
@@ -174,7 +188,7 @@ hd_pid hd_spawn(hd_entry entry, void *arg)
 	if (entry == NULL)
 		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, roams(caller, &defaults), entry, arg) : -EPERM;
+	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, roams(caller, &defaults), NULL, entry, arg) : -EPERM;
 	hd__call_end(caller);
 	return pid;
 }

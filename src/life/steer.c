@@ -13,11 +13,27 @@
 #include "os/thread.h"
 #include "sched/switch.h"
 
+/* Nobody waits any more for what p has, and it loses its boost: it goes to the head of its level (of the tail of another worker's share
+ * see hd__share_held_priority). */
+static void fall_back(struct hd_worker *w, struct hd_process *p, int priority)
+{
+	if (p->state == HD_RUNNING) {
+		st_rlx(&p->priority, (uint8_t)priority);
+		w->resched |= HD__BETTER_READY | HD__KEEP_PLACE;
+		if (hd__set_level(w, priority))
+			w->resched |= HD__STEAL_DUE;
+	} else if (p->state == HD_READY && ld_rlx(&p->shared) == 0 && hd__is_pinned_to(p, w)) {
+		hd__runq_remove(&w->runq, p);
+		st_rlx(&p->priority, (uint8_t)priority);
+		hd__keep(w, p);
+	}
+}
+
 /* Does what p's control word said a moment ago; on its home worker, at a safe point. Another level: queued at its tail, running
  * behind its new equals, waiting or suspended where it is. */
 static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
-	int priority = HD__CONTROL_PRIORITY(control);
+	int priority = hd__effective_priority(control);
 	bool stop = hd__should_stop(control), another = priority != p->priority;
 
 	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
@@ -49,7 +65,7 @@ static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 /* The same for one that waits for a worker, or was stopped before it ever had one; on any thread, which holds it. */
 static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t control)
 {
-	hd__share_held_priority(home, p, HD__CONTROL_PRIORITY(control));
+	hd__share_held_priority(home, p, hd__effective_priority(control));
 	hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
 	if (hd__should_stop(control))
 		hd__share_held_suspend(home, p);
@@ -57,41 +73,94 @@ static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t con
 		hd__share_held_resume(home, p);
 }
 
+/* What a process should hear of, whatever it is doing. */
+#define REQUESTS (HD__CANCEL | HD__DOOMED | HD__REBOOST)
+
+/* The part of it that may need the locks of others: p's boost, the priority of one that waits, and the end of its wait. On its home
+ * worker, where it stays meanwhile; no locks are held. Returns what the word says then. */
+static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control)
+{
+	if (unlikely(control & HD__REBOOST)) {
+		int before = hd__effective_priority(control);
+		control = hd__find_boost(w->sched, p);
+		if (hd__effective_priority(control) < before)
+			fall_back(w, p, hd__effective_priority(control));
+	}
+	if (p->state == HD_WAITING) {
+		int priority = hd__effective_priority(control);
+		if (priority != p->priority) {
+			st_rlx(&p->priority, (uint8_t)priority);
+			hd__pass_boost_on(w->sched, p);
+		}
+		enum hd__outcome off = hd__called_off(p, control, ld_rlx(&p->why));
+		if (off != HD__WAITING)
+			hd__wait_end(w, p, off);
+	}
+	return control;
+}
+
+/* Clears HD__NUDGED, unless something was asked that was not heeded yet. */
+static bool end_nudge(struct hd_process *p, uint64_t heeded, uint64_t *control)
+{
+	*control = ld_acq(&p->control);
+	do
+		if (*control & REQUESTS & ~heeded)
+			return false;
+	while (!cas_acq_rel(&p->control, control, *control & ~(uint64_t)HD__NUDGED)); /* pairs with change_word */
+	*control &= ~(uint64_t)HD__NUDGED;
+	return true;
+}
+
 /* The nudge has come. What the word says when HD__NUDGED is cleared is obeyed before anybody else can act on p: who waits in news
  * for that must see both or neither; one in a share is held meanwhile; and the home of one that waits for something is
  * kept by the lock of our share. Whoever changes the word afterwards holds it or sends another nudge. */
 static void apply_nudge(void *worker, struct hd_note *note)
 {
-	struct hd_worker *w = worker, *home = NULL;
+	struct hd_worker *w = worker, *home;
 	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
+	uint64_t control;
+	bool done;
 
 	HD_ASSERT(ld_rlx(&p->home) == w, "a process moved away from a request");
-	hd__waitq_lock(&p->news);
-	bool roams = ld_rlx(&p->roams);
-	if (unlikely(roams) && (home = hd__share_hold(w->sched, p)) == NULL)
-		hd__share_lock(w);
-	uint64_t control = and_acq_rel(&p->control, ~(uint64_t)HD__NUDGED); /* pairs with change_word */
-	if (home != NULL) {
-		obey_held(home, p, control);
-		hd__share_let_go(home, p);
-	} else if (roams && p->state == HD_WAITING) {
-		st_rlx(&p->priority, (uint8_t)HD__CONTROL_PRIORITY(control));
-		hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
-		hd__share_unlock(w);
-	} else {
-		if (roams)
+	do {
+		uint64_t heeded = heed(w, p, ld_acq(&p->control));
+		home = NULL;
+		hd__waitq_lock(&p->news);
+		bool roams = ld_rlx(&p->roams);
+		if (unlikely(roams) && (home = hd__share_hold(w->sched, p)) == NULL)
+			hd__share_lock(w);
+		done = end_nudge(p, heeded, &control);
+		if (home != NULL) {
+			if (done)
+				obey_held(home, p, control);
+			hd__share_let_go(home, p);
+		} else if (roams && p->state == HD_WAITING) {
+			if (done)
+				hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
 			hd__share_unlock(w);
-		obey(w, p, control);
-	}
+		} else {
+			if (roams)
+				hd__share_unlock(w);
+			if (done)
+				obey(w, p, control);
+		}
+		if (!done)
+			hd__waitq_unlock(&p->news);
+	} while (!done);
 	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 	hd__waitq_unlock(&p->news);
 	hd__unpark_all(w, waiting);
 }
 
-/* Clears and sets bits of the control word of the live process `pid`; *before and *after are what it said and says. `flag` is set
- * too if anything is. Returns 0; -ESRCH; -EALREADY when nothing would change. */
-static int change_word(struct hd_process *p, hd_pid pid, uint64_t clear, uint64_t set, uint64_t flag, uint64_t *before,
-		       uint64_t *after)
+/* A change of a control word: bits to clear and to set, and the least boost that it should have. */
+struct change {
+	uint64_t clear, set;
+	int boost;
+};
+
+/* Changes the control word of the live process `pid`; *before and *after are what it said and says. `flag` is set too if anything
+ * is. Returns 0; -ESRCH; -EALREADY when nothing would change. */
+static int change_word(struct hd_process *p, hd_pid pid, struct change what, uint64_t flag, uint64_t *before, uint64_t *after)
 {
 	unsigned tries = 0;
 
@@ -104,7 +173,9 @@ static int change_word(struct hd_process *p, hd_pid pid, uint64_t clear, uint64_
 		}
 		if (!hd__alive(*before, pid))
 			return -ESRCH;
-		*after = (*before & ~clear) | set;
+		*after = (*before & ~what.clear) | what.set;
+		if (what.boost > HD__CONTROL_BOOST(*after))
+			*after = (*after & ~HD__BOOST(0x7f)) | HD__BOOST(what.boost);
 		if (*after == *before)
 			return -EALREADY;
 		*after |= flag;
@@ -114,7 +185,7 @@ static int change_word(struct hd_process *p, hd_pid pid, uint64_t clear, uint64_
 
 /* Changes the control word of `pid` as above and sees to it that it is obeyed: now, if it is at home here or waits for a worker, else
  * as soon as its worker looks. *done: now. */
-static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, struct hd_process **found, bool *done)
+static int change(struct hd__caller caller, hd_pid pid, struct change what, struct hd_process **found, bool *done)
 {
 	struct hd_process *p = *found = hd__table_find(&caller.sched->table, pid);
 	struct hd_worker *home;
@@ -124,25 +195,58 @@ static int change(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t
 	if (p == NULL || !hd__alive(ld_acq(&p->control), pid))
 		return -ESRCH;
 	if (hd__is_pinned_to(p, caller.w)) { /* if it is another tenant's by now, its id is dead */
-		int err = change_word(p, pid, clear, set, 0, &before, &after);
+		int err = change_word(p, pid, what, 0, &before, &after);
 		if (err == 0)
-			obey(caller.w, p, after); /* if it has changed again, a nudge is on its way */
+			obey(caller.w, p, heed(caller.w, p, after)); /* if it has changed again, a nudge is on its way */
 		return err;
 	}
 	if (ld_acq(&p->roams) && (home = hd__share_hold(caller.sched, p)) != NULL) {
-		int err = change_word(p, pid, clear, set, 0, &before, &after);
+		int err = change_word(p, pid, what, 0, &before, &after);
 		if (err != -ESRCH)
 			obey_held(home, p, after); /* even if it said so already: that request may be on its way still */
 		hd__share_let_go(home, p);
 		return err;
 	}
 	*done = false;
-	int err = change_word(p, pid, clear, set, HD__NUDGED, &before, &after);
+	int err = change_word(p, pid, what, HD__NUDGED, &before, &after);
 	if (err == 0 && !(before & HD__NUDGED)) {
 		p->nudge.apply = apply_nudge;
 		hd__post(ld_acq(&p->home), &p->nudge);
 	}
 	return err;
+}
+
+int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, int boost)
+{
+	struct hd_process *p;
+	bool done;
+
+	return change(caller, pid, (struct change){ clear, set, boost }, &p, &done);
+}
+
+/* Always by a note: the caller may hold the lock of a mutex that must be looked at. */
+void hd__ask_reboost(struct hd__sched *sched, hd_pid pid)
+{
+	struct hd_process *p = hd__table_find(&sched->table, pid);
+	uint64_t before, after;
+
+	if (p == NULL || change_word(p, pid, (struct change){ .set = HD__REBOOST }, HD__NUDGED, &before, &after) != 0)
+		return;
+	if (!(before & HD__NUDGED)) {
+		p->nudge.apply = apply_nudge;
+		hd__post(ld_acq(&p->home), &p->nudge);
+	}
+}
+
+void hd__boost_self(struct hd_worker *w, struct hd_process *me)
+{
+	int before = me->priority;
+	uint64_t control = hd__find_boost(w->sched, me);
+
+	if (hd__effective_priority(control) < before)
+		fall_back(w, me, hd__effective_priority(control));
+	else
+		obey(w, me, control);
 }
 
 /* The process lives elsewhere, or roams: waits until its worker has obeyed. */
@@ -157,7 +261,8 @@ static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_
 			return -ESRCH;
 		return control & HD__NUDGED ? -EINPROGRESS : 0;
 	}
-	int err = hd__park(caller.w, &p->news, until, HD_WAIT_SUSPEND);
+	struct hd_waiter x = { .owner = &pid };
+	int err = hd__park_as(caller.w, &x, &p->news, until, HD_WAIT_SUSPEND, NULL);
 	return err == -EPIPE ? -ESRCH : err;
 }
 
@@ -169,7 +274,7 @@ int hd_suspend(hd_pid pid, hd_time until)
 	if (caller.sched == NULL)
 		return -EPERM;
 	bool done;
-	int err = change(caller, pid, 0, HD__SUSPEND, &p, &done);
+	int err = change(caller, pid, (struct change){ .set = HD__SUSPEND }, &p, &done);
 	if ((err == 0 || err == -EALREADY) && !done && pid != hd_self()) {
 		if (caller.w != NULL)
 			caller.w = hd__safe_point(caller.w); /* the request may be in our own inbox */
@@ -189,7 +294,7 @@ int hd_resume(hd_pid pid)
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	int err = change(caller, pid, HD__SUSPEND, 0, &p, &done);
+	int err = change(caller, pid, (struct change){ .clear = HD__SUSPEND }, &p, &done);
 	hd__call_end(caller);
 	return err;
 }
@@ -206,7 +311,8 @@ int hd_set_priority(hd_pid pid, int priority)
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		err = -EINVAL;
 	else
-		err = change(caller, pid, HD__CONTROL(0, 0, 0xff, 0), HD__CONTROL(0, 0, priority, 0), &p, &done);
+		err = change(caller, pid, (struct change){ HD__CONTROL(0, 0, 0x7f, 0), HD__CONTROL(0, 0, priority, 0), 0 }, &p,
+			     &done);
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;
 }
@@ -225,7 +331,8 @@ int hd_set_policy(hd_pid pid, enum hd_policy policy)
 	} else {
 		if (policy == HD_POLICY_DEFAULT)
 			policy = caller.sched->config.policy;
-		err = change(caller, pid, HD__CONTROL(0, 3, 0, 0), HD__CONTROL(0, policy, 0, 0), &p, &done);
+		err = change(caller, pid, (struct change){ HD__CONTROL(0, 3, 0, 0), HD__CONTROL(0, policy, 0, 0), 0 }, &p,
+			     &done);
 	}
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/fault.h"
@@ -40,6 +41,15 @@ unsigned hd__os_cpus(void)
 
 	errno = saved;
 	return n > 0 ? (unsigned)n : 1;
+}
+
+int hd__os_thread_id(void)
+{
+	static _Thread_local int id; /* a forked child keeps its thread's number, and with it the mutexes that it owns */
+
+	if (id == 0)
+		id = (int)syscall(SYS_gettid);
+	return id;
 }
 
 void hd__os_thread_join(struct hd__thread *thread)

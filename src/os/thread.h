@@ -19,6 +19,9 @@ unsigned hd__os_cpus(void);
 /* How many kernel threads the program has; 0 when that cannot be known. */
 int hd__os_thread_count(void);
 
+/* A number that no other kernel thread has while this one lives; above 0. */
+int hd__os_thread_id(void);
+
 /* Gives the CPU to another kernel thread. */
 void hd__os_thread_yield(void);
 

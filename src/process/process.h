@@ -4,7 +4,7 @@
  * the lock of the home worker's share while it waits there for a worker), except
  *   control      any thread, by compare-and-swap (below)
  *   outcome      whoever decides its wait (wait/wait.h)
- *   news, bond   whoever holds news.lock
+ *   news, bond, and end_err while it lives   whoever holds news.lock
  *   wake, nudge  whoever has the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.
  *
@@ -44,21 +44,26 @@
 /* The control word: what anybody may read or ask, decided in one compare-and-swap with the generation, so that a request
  * never hits the slot's next tenant.
  *
- *   63     62 .......... 24   23 .. 18    17 16    15 ..... 8   7 .... 0
- *    0     generation          0          policy   priority     flags
+ *   63     62 .......... 24   23 22    21 .. 15   14 ..... 8   7 .... 0
+ *    0     generation         policy   boost      priority     flags
  *
- * Bits 24 to 62 are those of the id; the id has the slot number below them. */
+ * Bits 24 to 62 are those of the id; the id has the slot number below them. The boost is the priority that it has for somebody
+ * else's sake, 0 if none: it runs with the higher of the two. */
 enum {
 	HD__SUSPEND = 1, /* it should be, or is, suspended */
-	HD__DOOMED = 2,	 /* it should end at its next wait: the runtime is ending */
+	HD__DOOMED = 2,	 /* it should end at its next cancellation point: it was terminated, or the runtime is ending */
 	HD__DEAD = 4,	 /* it has ended: a zombie, or a free slot */
 	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker, who has not looked at this word yet */
-	HD__MOVING = 16	 /* it is being given another home; never together with NUDGED */
+	HD__MOVING = 16, /* it is being given another home; never together with NUDGED */
+	HD__CANCEL = 32, /* it was cancelled, and has not cleared that */
+	HD__REBOOST = 64 /* whoever waits for its mutexes has changed: the home worker should find its boost anew */
 };
-#define HD__CONTROL_PRIORITY(c) ((int)((c) >> 8 & 0xff))
-#define HD__CONTROL_POLICY(c) ((enum hd_policy)((c) >> 16 & 3))
+#define HD__CONTROL_PRIORITY(c) ((int)((c) >> 8 & 0x7f))
+#define HD__CONTROL_BOOST(c) ((int)((c) >> 15 & 0x7f))
+#define HD__CONTROL_POLICY(c) ((enum hd_policy)((c) >> 22 & 3))
 #define HD__CONTROL(generation, policy, priority, flags)                                                                       \
-	((uint64_t)(generation) << HD__SLOT_BITS | (uint64_t)(policy) << 16 | (uint64_t)(priority) << 8 | (flags))
+	((uint64_t)(generation) << HD__SLOT_BITS | (uint64_t)(policy) << 22 | (uint64_t)(priority) << 8 | (flags))
+#define HD__BOOST(priority) ((uint64_t)(priority) << 15)
 #define HD__GENERATION(c) ((uint64_t)(c) >> HD__SLOT_BITS)
 
 /* Who will collect the end of a process; guarded by news.lock. */
@@ -73,7 +78,29 @@ enum hd__roaming {
 
 struct hd_worker;
 struct hd_waiter;
+struct hd_cleanup;
+struct hd_group;
+struct hd_mutex;
 struct hd__locals;
+
+/* What only a process that has begun needs: at the top of its stack, and written by it, or by its home worker. */
+struct hd__inner {
+	struct hd__locals *locals;
+	struct hd_cleanup *cleanups; /* the newest first */
+	struct hd_group *groups;     /* that it has opened, the newest first */
+	struct hd_waiter
+		*won; /* it waits in several queues: the record that was claimed; written by whoever did, NULL: none yet */
+	struct hd_mutex *held; /* of those with HD_INHERIT, what it has */
+	hd_time quantum_left;  /* HD_RR, HD_IO: of the current quantum; 0: a new one */
+	bool deaf;	       /* cancels and terminations wait */
+	bool unwinds;	       /* a cancel ends it */
+};
+
+/* Whoever must hear of a process's end, besides its joiner: a group or a promise. */
+struct hd__mourner {
+	/* After it is dead, on its worker; no locks are held. */
+	void (*ended)(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end);
+};
 
 struct hd_process {
 	/* what a switch touches */
@@ -83,12 +110,12 @@ struct hd_process {
 	uint64_t arrival;	/* READY: its place among the ready ones of its worker and level; else see hd__turn */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
-	uint8_t priority; /* as in the control word, once the home worker has looked (*) */
+	uint8_t priority; /* the effective one of the control word, once the home worker has looked (*) */
 	uint8_t policy;	  /* likewise (*) */
 	uint8_t chores;	  /* before it runs: HD__START, HD__BEGIN_QUANTUM (sched/worker.h) */
 
 	uint64_t control;
-	struct hd_waiter *waiter; /* WAITING: its record; NULL: for time alone */
+	struct hd_waiter *waiter; /* WAITING: its record; NULL: for time alone, or in several queues (*) */
 	uint64_t timer;		  /* WAITING: the order of its deadline; 0: none (*) */
 	hd_time since;		  /* coarse time of the last change of state (*) */
 	hd_time cpu_time;	  /* coarse (*) */
@@ -104,14 +131,14 @@ struct hd_process {
 	hd_entry entry;
 	void *value; /* the argument, then the result */
 	struct hd_waitq news;
-	struct hd_note wake;  /* "your wait is over": from other threads */
-	struct hd_note nudge; /* "look at your control word" */
-	struct hd__locals *locals;
-	int32_t end_err;
-	uint8_t end_kind;     /* enum hd_end_kind */
-	uint8_t bond;	      /* enum hd__bond */
-	uint8_t stack_class;  /* log2 of its stack's size */
-	hd_time quantum_left; /* HD_RR, HD_IO: of the current quantum; 0: a new one */
+	struct hd_note wake;	     /* "your wait is over": from other threads */
+	struct hd_note nudge;	     /* "look at your control word" */
+	struct hd__inner *inner;     /* NULL before it first runs */
+	struct hd__mourner *mourner; /* or NULL */
+	int32_t end_err;	     /* while it lives: why it was killed; under news.lock */
+	uint8_t end_kind;	     /* enum hd_end_kind */
+	uint8_t bond;		     /* enum hd__bond */
+	uint8_t stack_class;	     /* log2 of its stack's size */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;
 } __attribute__((aligned(64)));
@@ -137,6 +164,12 @@ static inline void hd__pin(struct hd_process *p)
 static inline bool hd__should_stop(uint64_t control)
 {
 	return (control & (HD__SUSPEND | HD__DOOMED)) == HD__SUSPEND;
+}
+
+static inline int hd__effective_priority(uint64_t control)
+{
+	int priority = HD__CONTROL_PRIORITY(control), boost = HD__CONTROL_BOOST(control);
+	return priority > boost ? priority : boost;
 }
 
 static inline bool hd__alive(uint64_t control, hd_pid pid)

@@ -45,7 +45,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.begin = hd__begin,
 		.cannot_start = hd__cannot_start,
 		.expired = hd__wait_expired,
-		.doomed = hd__doomed,
+		.unwind = hd__unwind,
 		.idle = hd__idle,
 		.look = hd__look,
 	};

@@ -60,8 +60,8 @@ static void doom(struct hd_worker *w, struct hd_process *p)
 	hd__unlock(&w->share.lock);
 	if (p->state == HD_SUSPENDED)
 		hd__resume_owner(w, p);
-	else if (p->state == HD_WAITING && !p->ending)
-		hd__wait_terminate(w, p);
+	else if (p->state == HD_WAITING && hd__called_off(p, ld_acq(&p->control), ld_rlx(&p->why)) != HD__WAITING)
+		hd__wait_end(w, p, HD__TERMINATED);
 }
 
 /* Whether p lives and is at home with w. One that a plain thread is just sending is not there yet. */
@@ -181,13 +181,13 @@ static void abandon(struct hd_worker *w, struct hd_process *p)
 	/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way through
 	 * the inbox, and is waited for. */
 	if (p->state == HD_WAITING)
-		hd__wait_terminate(w, p);
+		hd__wait_end(w, p, HD__TERMINATED);
 	while (p->state == HD_WAITING) {
 		hd__os_thread_yield();
 		take_all_news(w->sched);
 	}
-	hd__os_free(p->locals);
-	p->locals = NULL;
+	if (p->inner != NULL)
+		hd__os_free(p->inner->locals);
 	while (!hd__end_from_outside(w, p, HD_END_KILLED, 0)) {
 		hd__os_thread_yield();
 		take_all_news(w->sched);

@@ -43,7 +43,7 @@ static void begin_quantum(struct hd_worker *w, struct hd_process *p)
 {
 	if (p->policy == HD_IO && ld_rlx(&w->attention) != 0)
 		return; /* an event is pending: it will give way to that soon enough */
-	hd_time left = p->quantum_left > 0 ? p->quantum_left : w->sched->config.quantum;
+	hd_time left = p->inner->quantum_left > 0 ? p->inner->quantum_left : w->sched->config.quantum;
 	w->quantum_end = after(hd__clock(w->sched), left);
 	w->chores |= HD__END_QUANTUM;
 	hd__set_alarm(w);
@@ -56,7 +56,7 @@ static void end_quantum(struct hd_worker *w)
 
 	if (me != NULL) {
 		hd_time left = me->state == HD_READY ? w->quantum_end - hd__clock(w->sched) : 0;
-		me->quantum_left = left > 0 ? left : 0;
+		me->inner->quantum_left = left > 0 ? left : 0;
 	}
 	w->quantum_end = HD_FOREVER;
 	w->chores &= ~(uint32_t)HD__END_QUANTUM;
@@ -66,7 +66,8 @@ void hd__set_policy_queued(struct hd_process *p, enum hd_policy policy)
 {
 	if (policy == p->policy)
 		return;
-	p->quantum_left = 0;
+	if (p->inner != NULL)
+		p->inner->quantum_left = 0;
 	st_rlx(&p->policy, (uint8_t)policy);
 	if (policy == HD_FIFO)
 		p->chores &= (uint8_t)~HD__BEGIN_QUANTUM;
@@ -95,7 +96,9 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 	st_rel(&p->stack, stack); /* as in hd__move_at */
 	p->chores &= (uint8_t)~HD__START;
 	hd__pin(p);
-	hd__arch_make(&p->context, hd__stack_top(stack, p->stack_class), w->sched->hooks.begin, p);
+	p->inner = (struct hd__inner *)hd__stack_top(stack, p->stack_class) - 1;
+	*p->inner = (struct hd__inner){ .locals = NULL };
+	hd__arch_make(&p->context, p->inner, w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;
 }
@@ -408,7 +411,9 @@ void hd__attend(struct hd_worker *w)
 	}
 	if (best > me->priority || next != NULL) {
 		bump(&w->stats.preemptions, 1);
-		give_way(w, me, tail || w->sched->config.preempted == HD_PREEMPTED_TAIL, me->priority + 1, next);
+		if (w->sched->config.preempted == HD_PREEMPTED_TAIL && !(resched & HD__KEEP_PLACE))
+			tail = true;
+		give_way(w, me, tail, me->priority + 1, next);
 	} else if (unlikely(w->chores & HD__SEE_IF_OVER)) {
 		give_way(w, me, true, me->priority, NULL); /* the runtime may end here: the worker's own loop sees to that */
 	} else if (best == me->priority && tail) {

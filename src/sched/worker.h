@@ -45,7 +45,8 @@ enum {
 	HD__QUANTUM_OVER = 4, /* because of that */
 	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
 	HD__STEAL_DUE = 16,   /* a look at what the others share is due */
-	HD__AT_CALL = 32      /* doors.at_call wants to know; it stays up */
+	HD__AT_CALL = 32,     /* doors.at_call wants to know; it stays up */
+	HD__KEEP_PLACE = 64   /* if the runner gives way to a higher priority, it goes to the head of its level */
 };
 
 struct hd__sched;
@@ -72,8 +73,9 @@ struct hd__hooks {
 	void (*begin)(void *process);					 /* the first function on a process's stack */
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p);	 /* the deadline of its wait has come */
-	void (*doomed)(struct hd_worker *w, struct hd_process *me);	 /* waits though it should end; does not return */
-	void (*look)(struct hd_worker *w);				 /* HD__LOOK: the runtime is ending, perhaps */
+	void (*unwind)(struct hd_worker *w, struct hd_process *me,
+		       enum hd_end_kind kind); /* the runner ends; does not return */
+	void (*look)(struct hd_worker *w);     /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or nobody counts: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is over. */
 	hd_time (*idle)(struct hd_worker *w);
 };
@@ -122,6 +124,7 @@ struct hd_worker {
 	uint64_t taken;			 /* counted processes ever taken from shares (*) */
 	bool dooming, look_again;	 /* see hd__look */
 	unsigned luck, gloom;		 /* in searching: see search in worker.c */
+	uint32_t dice;			 /* for choices that should be fair */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
 	struct hd__stack_cache stacks[HD__STACK_MAX_CLASS + 1];

@@ -6,6 +6,7 @@
  * Locking:    the wait queue's own lock guards both fields; hd__park drops it once the caller is off its stack.
  * Callers:    wait: a process or a plain thread. signal: any thread. signal_from_handler: anybody at all. */
 #include <errno.h>
+#include <heddle/cancel.h>
 #include <heddle/semaphore.h>
 #include <limits.h>
 
@@ -20,9 +21,10 @@ void hd_semaphore_init(struct hd_semaphore *s, unsigned n)
 int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
 {
 	struct hd_worker *w = hd__self();
+	int err = hd__begin_wait(&w, until);
 
-	if (w != NULL)
-		w = hd__safe_point(w);
+	if (unlikely(err != 0))
+		return err;
 	hd__waitq_lock(&s->waiters);
 	if (s->excess > 0) {
 		st_rlx(&s->excess, s->excess - 1);
@@ -82,13 +84,21 @@ bool hd_semaphore_is_signaled(const struct hd_semaphore *s)
 	return ld_rlx(&s->excess) > 0; /* a moment's truth: it may have changed when the caller looks at it */
 }
 
+static void signal_it(void *s)
+{
+	hd_semaphore_signal(s);
+}
+
 int hd_semaphore_critical(struct hd_semaphore *s, void (*fn)(void *arg), void *arg, hd_time until)
 {
+	struct hd_cleanup release;
 	int err = hd_semaphore_wait(s, until);
 
 	if (err != 0)
 		return err;
+	hd_cleanup_push(&release, signal_it, s); /* on a plain thread nothing can end fn */
 	fn(arg);
+	hd_cleanup_pop(&release, false);
 	return hd_semaphore_signal(s);
 }
 

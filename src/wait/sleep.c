@@ -25,9 +25,9 @@ int hd_sleep_until(hd_time t)
 {
 	struct hd_worker *w = hd__self();
 
-	if (w != NULL)
-		w = hd__safe_point(w);
-	int err = hd__park(w, NULL, t, HD_WAIT_SLEEP);
+	int err = hd__begin_wait(&w, t);
+	if (err == 0)
+		err = hd__park(w, NULL, t, HD_WAIT_SLEEP);
 	return err == -ETIMEDOUT ? 0 : err;
 }
 

@@ -1,8 +1,8 @@
 /* wait/wait.c - wait queues, park and unpark.
  *
  * Owns:       struct hd_waitq, struct hd_waiter, and the outcome of a process's wait.
- * Invariant:  a waiter's outcome leaves WAITING once. A waiter that is in a queue waits there, or has just timed out and is
- *             about to be taken out. A claimed waiter does not leave before it is unparked.
+ * Invariant:  a waiter's outcome leaves WAITING once. A waiter that is in a queue waits there, or has just timed out or been called
+ *             off and is about to be taken out. A claimed waiter does not leave before it is unparked.
  * Locking:    the queue's byte guards the list and whatever the primitive keeps beside it. The outcome is decided without
  *             it, because a timeout must decide before it may touch the queue: as long as the wait is undecided or timed
  *             out, somebody waits in the queue and it exists; once it is granted, the granter may have freed it.
@@ -15,7 +15,7 @@
 #include "os/futex.h"
 #include "sched/gate.h"
 
-static void link_tail(struct hd_waitq *q, struct hd_waiter *x)
+void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place)
 {
 	x->next = NULL;
 	x->prev = q->tail;
@@ -24,9 +24,30 @@ static void link_tail(struct hd_waitq *q, struct hd_waiter *x)
 	else
 		q->tail->next = x;
 	q->tail = x;
-	x->linked = true;
+	x->place = (uint8_t)place;
 }
 
+static void link_first(struct hd_waitq *q, struct hd_waiter *x)
+{
+	x->prev = NULL;
+	x->next = q->head;
+	if (q->head == NULL)
+		q->tail = x;
+	else
+		q->head->prev = x;
+	q->head = x;
+	x->place = HD__LINKED;
+}
+
+static inline void join_queue(struct hd_waitq *q, struct hd_waiter *x)
+{
+	if (unlikely(x->ahead))
+		link_first(q, x);
+	else
+		hd__waitq_link(q, x, HD__LINKED);
+}
+
+/* Leaves x's place as it is. */
 static void unlink_waiter(struct hd_waitq *q, struct hd_waiter *x)
 {
 	if (x->prev == NULL)
@@ -38,7 +59,12 @@ static void unlink_waiter(struct hd_waitq *q, struct hd_waiter *x)
 	else
 		x->next->prev = x->prev;
 	x->next = NULL;
-	x->linked = false;
+}
+
+void hd__waitq_unlink(struct hd_waitq *q, struct hd_waiter *x)
+{
+	unlink_waiter(q, x);
+	x->place = HD__OUT;
 }
 
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why)
@@ -51,12 +77,38 @@ struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, e
 		if (why != HD_WAIT_NONE && x->why != why)
 			continue;
 		unlink_waiter(q, x);
-		if (hd__decide_locked(w, x, outcome)) {
+		if (hd__claim_this(w, x, outcome)) {
 			*end = x;
 			end = &x->next;
 		}
 	}
 	return chain;
+}
+
+bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *x, enum hd__outcome outcome)
+{
+	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
+	unlink_waiter(q, x);
+	return hd__claim_this(w, x, outcome);
+}
+
+/* Priorities change while their processes wait, here or elsewhere: so they are looked at when it matters. */
+struct hd_waiter *hd__waitq_claim_best(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome)
+{
+	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
+	for (;;) {
+		struct hd_waiter *best = NULL;
+		int highest = -1;
+		for (struct hd_waiter *x = q->head; x != NULL; x = x->next) {
+			int priority = x->process != NULL ? ld_rlx(&x->process->priority) : HD_PRIORITY_USER;
+			if (priority > highest) {
+				highest = priority;
+				best = x;
+			}
+		}
+		if (best == NULL || hd__waitq_claim_one(w, q, best, outcome))
+			return best;
+	}
 }
 
 static void apply_wake(void *worker, struct hd_note *note)
@@ -74,7 +126,7 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		return;
 	}
 	/* p waits, so its runtime does not end; but it may as soon as p has its note, and the worker must be told of that too */
-	if (w != NULL && ld_rlx(&p->roams) && ld_acq(&p->timer) == 0 && hd__share_adopt(w, p)) {
+	if (w != NULL && ld_rlx(&p->roams) && ld_acq(&p->timer) == 0 && !x->several && hd__share_adopt(w, p)) {
 		hd__wake_owner(w, p); /* it comes to us: partners that may move do not stay apart */
 		return;
 	}
@@ -97,93 +149,109 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
 }
 
 /* Takes a waiter that has just been decided by other means than a claim out of its queue. */
-static void withdraw(struct hd_waiter *x)
+static void withdraw(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_waitq *q = x->queue;
 
 	hd__waitq_lock(q);
-	if (x->linked) /* a claim that came after the decision has dropped it */
-		unlink_waiter(q, x);
+	if (x->place == HD__LINKED) /* else a claim that came after the decision has dropped it */
+		hd__waitq_unlink(q, x);
 	hd__waitq_unlock(q);
+	if (x->left != NULL)
+		x->left(w, x);
 }
 
 static inline int result_of(enum hd__outcome outcome)
 {
 	if (likely(outcome == HD__GRANTED))
 		return 0;
-	return outcome == HD__TIMED_OUT ? -ETIMEDOUT : -EPIPE;
+	return outcome == HD__TIMED_OUT ? -ETIMEDOUT : outcome == HD__CLOSED ? -EPIPE : -ECANCELED;
 }
 
-static int park_thread(struct hd_waitq *q, hd_time until, enum hd_wait why)
+/* Nobody waits: a try that failed, or the wait was called off before it began. */
+static void do_not_wait(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q)
 {
-	struct hd_waiter x = { .queue = q, .why = (uint8_t)why };
+	if (q != NULL)
+		hd__waitq_unlock(q);
+	x->place = HD__OUT;
+	if (x->left != NULL)
+		x->left(w, x);
+}
 
+static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
+{
 	if (until <= 0) {
-		if (q != NULL)
-			hd__waitq_unlock(q);
+		do_not_wait(NULL, x, q);
 		return -ETIMEDOUT;
 	}
+	x->process = NULL;
+	x->outcome = HD__WAITING;
+	x->unparked = 0;
 	if (q != NULL) {
-		link_tail(q, &x);
+		join_queue(q, x);
 		hd__waitq_unlock(q);
 	}
-	while (ld_acq(&x.unparked) == 0) { /* pairs with unpark's release */
-		hd__os_futex_wait(&x.unparked, 0, until);
-		if (until == HD_FOREVER || ld_acq(&x.unparked) != 0)
+	while (ld_acq(&x->unparked) == 0) { /* pairs with unpark's release */
+		hd__os_futex_wait(&x->unparked, 0, until);
+		if (until == HD_FOREVER || ld_acq(&x->unparked) != 0)
 			continue;
 		if (!hd__is_past(NULL, until))
 			continue;
-		if (hd__decide(&x.outcome, HD__TIMED_OUT)) {
+		if (hd__decide(&x->outcome, HD__TIMED_OUT)) {
 			if (q != NULL)
-				withdraw(&x);
+				withdraw(NULL, x);
 			break;
 		}
 		until = HD_FOREVER; /* claimed: it is being unparked this moment */
 	}
-	return result_of(ld_acq(&x.outcome));
+	return result_of(ld_acq(&x->outcome));
 }
 
-int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why, struct hd_process *next)
+int hd__heed(struct hd_worker *w)
 {
-	if (unlikely(w == NULL))
-		return park_thread(q, until, why);
-
 	struct hd_process *me = w->current;
-	struct hd_waiter x; /* set field by field: this is a hot path */
+	enum hd__outcome outcome = hd__called_off(me, ld_acq(&me->control), HD_WAIT_NONE);
 
-	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
-	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
-	bool past = unlikely(until != HD_FOREVER) && hd__is_past(w, until);
-	if (unlikely(past || (ld_rlx(&me->control) & HD__DOOMED && !me->ending))) {
-		if (q != NULL)
-			hd__waitq_unlock(q);
-		if (next != NULL)
-			hd__enqueue(w, next);
-		if (!past)
-			w->sched->hooks.doomed(w, me);
-		return -ETIMEDOUT;
-	}
-	if (until != HD_FOREVER) {
-		st_rlx(&me->timer, hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me)));
-		if (until < w->alarm)
-			w->chores |= HD__ALARM_IS_LATE;
-	}
-	st_rlx(&me->outcome, HD__WAITING);
-	if (likely(q != NULL)) {
-		x.process = me;
-		x.queue = q;
-		x.why = (uint8_t)why;
-		link_tail(q, &x);
-		me->waiter = &x;
-		w->release = &q->lock;
-	}
+	if (outcome == HD__WAITING)
+		return 0;
+	if (outcome == HD__TERMINATED || me->inner->unwinds)
+		w->sched->hooks.unwind(w, me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
+	return -ECANCELED;
+}
+
+/* Calls that have something to put in order before the caller may end: they heed again when that is done. */
+static bool heeds_later(enum hd_wait why)
+{
+	return why == HD_WAIT_CONDITION || why == HD_WAIT_SELECT || why == HD_WAIT_GROUP || why == HD_WAIT_REST;
+}
+
+/* The wait of `me` was called off. */
+static int give_up(struct hd_process *me, enum hd__outcome outcome, enum hd_wait why)
+{
+	struct hd_worker *w = hd__self();
+
+	if (!heeds_later(why) && (outcome == HD__TERMINATED || me->inner->unwinds))
+		w->sched->hooks.unwind(w, me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
+	return -ECANCELED;
+}
+
+static inline void set_deadline(struct hd_worker *w, struct hd_process *me, hd_time until)
+{
+	st_rlx(&me->timer, hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me)));
+	if (until < w->alarm)
+		w->chores |= HD__ALARM_IS_LATE;
+}
+
+/* The caller's wait has been set up: gives the worker away until it is decided. */
+static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why, bool boosts, struct hd_process *next)
+{
 	st_rlx(&me->why, (uint8_t)why);
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_WAITING, now);
 	if (next != NULL) {
 		next = hd__hand_off(w, next);
 	} else {
-		next = hd__choose(w);
+		next = unlikely(boosts) ? NULL : hd__choose(w);
 		w->handoffs = 0;
 	}
 	if (likely(next != NULL))
@@ -191,14 +259,83 @@ int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd
 	else
 		hd__leave_idle(w, me);
 
-	me->waiter = NULL;
+	st_rlx(&me->waiter, NULL);
 	enum hd__outcome outcome = ld_acq(&me->outcome); /* pairs with hd__decide's release */
 	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
-	if (unlikely(outcome == HD__TERMINATED)) {
-		w = hd__self();
-		w->sched->hooks.doomed(w, me);
-	}
+	if (unlikely(outcome >= HD__CANCELLED))
+		return give_up(me, outcome, why);
 	return result_of(outcome);
+}
+
+__attribute__((always_inline)) static inline int park(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q,
+						      hd_time until, enum hd_wait why, struct hd_process *next)
+{
+	x->queue = q;
+	x->why = (uint8_t)why;
+	if (unlikely(w == NULL))
+		return park_thread(x, q, until);
+
+	struct hd_process *me = w->current;
+
+	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
+	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
+	bool past = unlikely(until != HD_FOREVER) && hd__is_past(w, until);
+	enum hd__outcome off = hd__called_off(me, ld_rlx(&me->control), why);
+	if (unlikely(past || off != HD__WAITING)) {
+		do_not_wait(w, x, q);
+		if (next != NULL)
+			hd__enqueue(w, next);
+		return past ? -ETIMEDOUT : give_up(me, off, why);
+	}
+	if (until != HD_FOREVER)
+		set_deadline(w, me, until);
+	st_rlx(&me->outcome, HD__WAITING);
+	if (likely(q != NULL)) {
+		x->process = me;
+		join_queue(q, x);
+		st_rlx(&me->waiter, x);
+		w->release = &q->lock;
+	}
+	return sleep(w, me, why, x->boosts, next);
+}
+
+int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
+{
+	struct hd_waiter x; /* set field by field: this is a hot path */
+
+	x.several = x.ahead = x.boosts = false;
+	x.left = NULL;
+	x.owner = NULL;
+	return park(w, &x, q, until, why, NULL);
+}
+
+int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
+		struct hd_process *next)
+{
+	return park(w, x, q, until, why, next);
+}
+
+void hd__waits_begin(struct hd_process *me)
+{
+	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
+	me->inner->won = NULL;
+	st_rlx(&me->outcome, HD__WAITING);
+}
+
+/* Nobody ends the wait before the caller is off its stack, though no lock keeps them from it: who claims one of the records leaves a note
+ * for this worker, who takes in no notes before; and a process that waits in several queues does not move. */
+int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
+{
+	struct hd_process *me = w->current;
+	bool past = until != HD_FOREVER && hd__is_past(w, until);
+	enum hd__outcome off = past ? HD__TIMED_OUT : hd__called_off(me, ld_rlx(&me->control), why);
+
+	if (off != HD__WAITING && hd__decide(&me->outcome, off))
+		return result_of(off);
+	if (until != HD_FOREVER && !past)
+		set_deadline(w, me, until);
+	st_rlx(&me->why, (uint8_t)why);
+	return sleep(w, me, why, false, NULL);
 }
 
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
@@ -211,15 +348,15 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 		return; /* a grant came first, and its wake is on the way */
 	bump(&w->stats.timeouts, 1);
 	if (p->waiter != NULL)
-		withdraw(p->waiter);
+		withdraw(w, p->waiter);
 	hd__make_ready(w, p);
 }
 
-void hd__wait_terminate(struct hd_worker *w, struct hd_process *p)
+void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome)
 {
-	if (!hd__decide(&p->outcome, HD__TERMINATED))
+	if (!hd__decide(&p->outcome, outcome))
 		return;
 	if (p->waiter != NULL)
-		withdraw(p->waiter);
+		withdraw(w, p->waiter);
 	hd__wake_owner(w, p);
 }

@@ -15,7 +15,16 @@ enum hd__outcome {
 	HD__GRANTED,
 	HD__TIMED_OUT,
 	HD__CLOSED,    /* what it waited for will never come */
+	HD__CANCELLED, /* the waiter was cancelled */
 	HD__TERMINATED /* the waiter must end */
+};
+
+/* Where a record is; under the queue's lock. */
+enum hd__place {
+	HD__OUT = 0, /* in no queue, and not claimed */
+	HD__LINKED,  /* in its queue */
+	HD__MOVED,  /* in its queue, where whoever has claimed it elsewhere has put it: nobody can take it out but by a claim */
+	HD__CLAIMED /* taken by a claim */
 };
 
 /* On the waiter's stack while it waits in a queue. */
@@ -24,9 +33,19 @@ struct hd_waiter {
 	struct hd_process *process;    /* NULL: a plain thread */
 	struct hd_waitq *queue;
 	uint8_t why;	   /* enum hd_wait */
-	bool linked;	   /* in the queue; under its lock */
+	uint8_t place;	   /* enum hd__place */
 	uint8_t outcome;   /* plain thread: enum hd__outcome; a process has it in its block */
+	bool several;	   /* one of several records of its process, which waits in as many queues */
 	uint32_t unparked; /* plain thread: the word it sleeps on; release, acquire */
+
+	/* the primitive's own */
+	void (*left)(struct hd_worker *w,
+		     struct hd_waiter *x); /* it is out, and was not claimed: what else must happen; or NULL */
+	bool ahead;			   /* it goes to the head of the queue */
+	bool boosts; /* somebody was asked to run for its sake: the worker takes in its notes before it chooses who is next */
+	const int64_t *owner; /* who has what it waits for: a process, or less a thread; NULL: unknown */
+	void *data;
+	unsigned number;
 };
 
 static inline void hd__waitq_lock(struct hd_waitq *q)
@@ -58,12 +77,22 @@ static inline bool hd__decide_locked(struct hd_worker *w, struct hd_waiter *x, e
 {
 	struct hd_process *p = x->process;
 
-	if (unlikely(p == NULL || ld_rlx(&p->home) != w))
+	if (unlikely(p == NULL || ld_rlx(&p->home) != w || x->several))
 		return hd__decide(hd__outcome_of(x), outcome);
 	if (unlikely(ld_rlx(&p->outcome) != HD__WAITING))
 		return false;
 	st_rlx(&p->outcome, outcome);
 	return true;
+}
+
+/* Under the lock: x, which has been taken out, is the caller's if nothing else has decided it. */
+static inline bool hd__claim_this(struct hd_worker *w, struct hd_waiter *x, enum hd__outcome outcome)
+{
+	bool claimed = likely(hd__decide_locked(w, x, outcome)) || x->place == HD__MOVED;
+	x->place = claimed ? HD__CLAIMED : HD__OUT;
+	if (unlikely(x->several) && claimed)
+		x->process->inner->won = x;
+	return claimed;
 }
 
 /* Under the lock: takes the first waiter that nothing else has decided, and decides it. NULL when there is none. It stays
@@ -80,11 +109,20 @@ static inline struct hd_waiter *hd__waitq_claim(struct hd_worker *w, struct hd_w
 			q->tail = NULL;
 		else
 			x->next->prev = NULL;
-		x->linked = false;
-		if (likely(hd__decide_locked(w, x, outcome)))
+		if (hd__claim_this(w, x, outcome))
 			return x;
 	}
 }
+
+/* The same for the one with the highest priority, the first among equals. */
+struct hd_waiter *hd__waitq_claim_best(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome);
+
+/* Under the lock: the same for this one, which is in the queue; false when something else has decided it: it is out in any case. */
+bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *x, enum hd__outcome outcome);
+
+/* Under the lock: x joins the queue, at its tail; takes it out. */
+void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place);
+void hd__waitq_unlink(struct hd_waitq *q, struct hd_waiter *x);
 
 /* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
@@ -135,21 +173,60 @@ static inline bool hd__is_past(struct hd_worker *w, hd_time until)
 	return until <= (w != NULL ? hd__clock(w->sched) : hd__plain_clock->now(hd__plain_clock));
 }
 
-/* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
- * the caller's worker, NULL on a plain thread; afterwards it may be another. `next`, from hd__take_for_hand_off, runs
- * meanwhile. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed; does not return when
- * the caller must end. */
-int hd__park_for(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why, struct hd_process *next);
-
-static inline int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
+/* What a request to p, in its control word, does to a wait of this kind: HD__WAITING when nothing. Waiting for a mutex, or for the rest
+ * of a group, is no cancellation point; and to enter a monitor again is not even one for those who must end: they have it when their cleanups run. */
+static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64_t control, enum hd_wait why)
 {
-	return hd__park_for(w, q, until, why, NULL);
+	if (likely(!(control & (HD__DOOMED | HD__CANCEL))) || p->ending || p->inner->deaf || why == HD_WAIT_REENTER)
+		return HD__WAITING;
+	if (control & HD__DOOMED)
+		return HD__TERMINATED;
+	return why == HD_WAIT_MUTEX || why == HD_WAIT_REST ? HD__WAITING : HD__CANCELLED;
 }
+
+/* Where a call begins that may wait: a safe point, and unless it is a mere try a cancellation point. *w is the caller's worker, NULL on a
+ * plain thread. Returns 0; -ECANCELED; does not return when the caller must end. */
+int hd__heed(struct hd_worker *w);
+
+static inline int hd__check_cancel(struct hd_worker *w, hd_time until)
+{
+	if (w == NULL || likely(!(ld_rlx(&w->current->control) & (HD__DOOMED | HD__CANCEL))) || until <= 0)
+		return 0;
+	return hd__heed(w);
+}
+
+static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
+{
+	if (likely(*w != NULL))
+		*w = hd__safe_point(*w);
+	return hd__check_cancel(*w, until);
+}
+
+/* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
+ * the caller's worker, NULL on a plain thread; afterwards it may be another. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed, -ECANCELED; does not return when
+ * the caller must end, unless the kind of wait has something to put in order first: then it is -ECANCELED too, and hd__heed
+ * follows. */
+int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
+
+/* The same with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->left
+ * is called before the caller runs again. `next`, from hd__take_for_hand_off, runs meanwhile; or NULL. */
+int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
+		struct hd_process *next);
+
+/* Waits in several queues, for a process: hd__waits_begin, then hd__waitq_link of a record with `several` in each, under its lock, and
+ * without any call in between that is a safe point; then hd__park_several, unless hd__waits_decide says that the wait is the caller's own
+ * to end. Afterwards the caller takes the records out. */
+void hd__waits_begin(struct hd_process *me);
+static inline bool hd__waits_decide(struct hd_process *me)
+{
+	return hd__decide(&me->outcome, HD__GRANTED);
+}
+int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why);
 
 /* The deadline of p's wait has come (a hook of sched/). */
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p);
 
-/* Ends p's wait because p must end, if nothing else has ended it. */
-void hd__wait_terminate(struct hd_worker *w, struct hd_process *p);
+/* Ends p's wait otherwise (cancelled, terminated), if nothing else has ended it. On its home worker; no locks are held. */
+void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome);
 
 #endif

@@ -2,6 +2,9 @@
 #include <heddle.h>
 
 static hd_semaphore one = HD_SEMAPHORE(1);
+static hd_mutex mutex = HD_MUTEX(HD_BARGING);
+static hd_monitor monitor = HD_MONITOR(0);
+static hd_event event = HD_EVENT(HD_EVENT_AUTO);
 static hd_local local = HD_LOCAL(nullptr);
 
 static void *first(void *arg)
@@ -20,5 +23,9 @@ int main()
 {
 	int token = 0;
 	int code = hd_run(nullptr, first, &token);
+	struct hd_case cases[] = { hd_case_time(1), hd_case_semaphore(&one) };
+	if (hd_select(cases, 2, 0) >= 0 || hd_mutex_is_mine(&mutex) || hd_event_is_set(&event) ||
+	    hd_monitor_exit(&monitor) == 0)
+		return 1;
 	return code == 0 && !hd_semaphore_is_signaled(&one) ? 0 : 1;
 }

@@ -377,7 +377,7 @@ static void *stop_and_look(void *arg)
 static void suspend_from_elsewhere(int workers, bool movable, hd_entry entry)
 {
 	struct crew targets, stoppers;
-	void *args[WORKERS_MAX];
+	void *args[WORKERS_MAX] = { NULL };
 
 	stop = 0;
 	each_steers = hd_scaled(2000) / (workers * workers); /* more workers than CPUs: each request waits for the kernel */

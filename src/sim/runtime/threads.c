@@ -342,6 +342,11 @@ int hd__os_thread_count(void)
 	return hd__sim_threads ? n : 1;
 }
 
+int hd__os_thread_id(void)
+{
+	return hd__sim_threads ? (int)s.current + 1 : 1;
+}
+
 void hd__os_thread_yield(void)
 {
 	sched_yield();

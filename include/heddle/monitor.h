@@ -1,0 +1,64 @@
+/* heddle/monitor.h - monitors, and condition variables.
+ *
+ * A monitor is a mutex and any number of conditions to wait for inside it. To wait leaves the monitor, however often it was entered,
+ * and enters it again before it returns; whoever signals goes on, and the one that was signalled gets the monitor when it is free,
+ * in its turn. Somebody may have been there in between: look again whether what was waited for is so. Zeroed memory is ready. */
+#ifndef HEDDLE_MONITOR_H
+#define HEDDLE_MONITOR_H
+
+#include <heddle/base.h>
+#include <heddle/mutex.h>
+
+HD_BEGIN
+
+/* Something to wait for. All of it is private. */
+struct hd_condition {
+	struct hd_waitq waiters;
+};
+/* A condition that nobody waits for. */
+#define HD_CONDITION                                                                                                           \
+	{                                                                                                                      \
+		{                                                                                                              \
+			NULL, NULL, 0                                                                                          \
+		}                                                                                                              \
+	}
+
+/* All of it is private. */
+struct hd_monitor {
+	struct hd_mutex mutex;
+	struct hd_condition changed; /* the condition that NULL means */
+};
+/* A monitor that nobody is in; flags as of a mutex. */
+#define HD_MONITOR(flags)                                                                                                      \
+	{                                                                                                                      \
+		HD_MUTEX(flags), HD_CONDITION                                                                                  \
+	}
+HD_API void hd_monitor_init(struct hd_monitor *m, unsigned flags);
+
+/* As hd_mutex_lock, hd_mutex_unlock and hd_mutex_critical. */
+HD_API int hd_monitor_enter(struct hd_monitor *m, hd_time until);
+HD_API int hd_monitor_exit(struct hd_monitor *m);
+HD_API int hd_monitor_critical(struct hd_monitor *m, void (*fn)(void *arg), void *arg, hd_time until);
+
+/* Waits for a signal to c (NULL: the monitor's own condition). The caller has the monitor again, as deep as before, whatever is
+ * answered: 0 when signalled; -ETIMEDOUT or -ECANCELED, and then no signal was taken; -EPERM when the caller was not inside.
+ * Cancellation point. Process or plain thread. */
+HD_API int hd_monitor_wait(struct hd_monitor *m, struct hd_condition *c, hd_time until);
+
+/* Waits for signals to c as long as is_so(arg) is true; it is asked inside the monitor. One deadline for all of it. Returns 0 when it is
+ * not so any more; else as hd_monitor_wait. */
+HD_API int hd_monitor_wait_while(struct hd_monitor *m, struct hd_condition *c, bool (*is_so)(void *arg), void *arg,
+				 hd_time until);
+
+/* Ends the wait of the first, or of all, who wait for c. Returns 0, also when nobody does; -EPERM when the caller is not inside.
+ * Process or plain thread. */
+HD_API int hd_monitor_signal(struct hd_monitor *m, struct hd_condition *c);
+HD_API int hd_monitor_signal_all(struct hd_monitor *m, struct hd_condition *c);
+
+/* As hd_monitor_wait, hd_monitor_signal and hd_monitor_signal_all, with a plain mutex. To signal, the caller need not have it. All who wait at one time wait with the same mutex. */
+HD_API int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until);
+HD_API int hd_condition_signal(struct hd_condition *c);
+HD_API int hd_condition_signal_all(struct hd_condition *c);
+
+HD_END
+#endif

@@ -1,0 +1,83 @@
+/* heddle/select.h - waiting for one of several things.
+ *
+ * Each case says what may happen; exactly one of them does, and hd_select tells which. The others have not: no item, signal or end
+ * was taken for them. */
+#ifndef HEDDLE_SELECT_H
+#define HEDDLE_SELECT_H
+
+#include <heddle/base.h>
+#include <heddle/process.h>
+#include <heddle/promise.h>
+#include <heddle/queue.h>
+#include <heddle/semaphore.h>
+
+HD_BEGIN
+
+/* What may happen. */
+enum hd_case_kind {
+	HD_CASE_NOTHING = 0, /* never happens: a case that is switched off */
+	HD_CASE_PUT,	     /* hd_queue_put */
+	HD_CASE_NEXT,	     /* hd_queue_next */
+	HD_CASE_SEMAPHORE,   /* hd_semaphore_wait */
+	HD_CASE_PROMISE,     /* hd_promise_value */
+	HD_CASE_JOIN,	     /* hd_join_end */
+	HD_CASE_TIME	     /* a time comes */
+};
+
+/* One thing that may happen. Make it with one of the functions below; of its fields only `kind` and `err` are for the user. */
+struct hd_case {
+	enum hd_case_kind kind;
+	int err;	/* out, for the case that happened: what the call that it stands for would have answered */
+	void *object;	/* what it is about */
+	void *data;	/* where from, or to */
+	int64_t number; /* a process, or a time */
+	void *record[12];
+};
+
+/* The case that the call of the same name would not have to wait. The item, value or end goes where that call would put it. */
+static inline struct hd_case hd_case_put(hd_queue *q, const void *item)
+{
+	struct hd_case c = { HD_CASE_PUT, 0, q, (void *)(uintptr_t)item, 0, { NULL } };
+	return c;
+}
+static inline struct hd_case hd_case_next(hd_queue *q, void *item)
+{
+	struct hd_case c = { HD_CASE_NEXT, 0, q, item, 0, { NULL } };
+	return c;
+}
+static inline struct hd_case hd_case_semaphore(struct hd_semaphore *s)
+{
+	struct hd_case c = { HD_CASE_SEMAPHORE, 0, s, NULL, 0, { NULL } };
+	return c;
+}
+static inline struct hd_case hd_case_promise(hd_promise *p, void **value)
+{
+	struct hd_case c = { HD_CASE_PROMISE, 0, p, value, 0, { NULL } };
+	return c;
+}
+static inline struct hd_case hd_case_join(hd_pid pid, struct hd_end *end)
+{
+	struct hd_case c = { HD_CASE_JOIN, 0, NULL, end, pid, { NULL } };
+	return c;
+}
+static inline struct hd_case hd_case_time(hd_time t)
+{
+	struct hd_case c = { HD_CASE_TIME, 0, NULL, NULL, t, { NULL } };
+	return c;
+}
+
+/* Waits until one of n cases happens; of several that could, any one (hd_select), or the first in the list (hd_select_first). Returns its
+ * index, with cases[index].err set: 0, or as the call that it stands for answers when it does not wait any more: -EPIPE of a closed
+ * queue, the error of a failed promise, -ESRCH and the like of a join. Or
+ *
+ *   -ETIMEDOUT   none had happened by `until`
+ *   -ECANCELED   the caller was cancelled, and none happened
+ *   -EINVAL      a case is of no known kind
+ *   -EPERM       on a plain thread
+ *
+ * Cancellation point. */
+HD_API int hd_select(struct hd_case *cases, size_t n, hd_time until);
+HD_API int hd_select_first(struct hd_case *cases, size_t n, hd_time until);
+
+HD_END
+#endif

@@ -1,0 +1,219 @@
+/* life/group.c - processes that begin and end together.
+ *
+ * Owns:       struct hd_group, and a record for each member, from its spawn to its end.
+ * Invariant:  count is the number of records. A record is in `members`, or, once its process has been told to stop, in
+ *             `cancelled_members`. A group that has an owner is in the owner's list, until it is closed.
+ * Locking:    the wait queue's lock guards it all. It is held over a spawn, so that a member cannot end before its record is whole; it
+ *             is not held when somebody is asked to stop, for that may take other locks.
+ * Callers:    the owner and members; the end of a process; hd_group_cancel from any thread. */
+#include <errno.h>
+#include <heddle/group.h>
+
+#include "base/assert.h"
+#include "life/life.h"
+#include "os/memory.h"
+
+struct hd__member {
+	struct hd__mourner mourner;
+	struct hd_group *group;
+	struct hd__member *next, **link; /* link: what points to this one */
+	hd_pid pid;
+};
+
+static void insert(struct hd__member **list, struct hd__member *m)
+{
+	m->next = *list;
+	m->link = list;
+	if (m->next != NULL)
+		m->next->link = &m->next;
+	*list = m;
+}
+
+static void take_out(struct hd__member *m)
+{
+	*m->link = m->next;
+	if (m->next != NULL)
+		m->next->link = m->link;
+}
+
+/* Lets nobody in any more and asks all members to stop, one after the other: by a cancel, or (HD__DOOMED) by termination. The caller keeps
+ * the group open. */
+static void stop_members(struct hd__caller caller, struct hd_group *g, uint64_t how)
+{
+	hd__waitq_lock(&g->waiters);
+	g->cancelled = true;
+	if (how == HD__DOOMED) /* also those who were only cancelled */
+		while (g->cancelled_members != NULL) {
+			struct hd__member *m = g->cancelled_members;
+			take_out(m);
+			insert(&g->members, m);
+		}
+	while (g->members != NULL) {
+		struct hd__member *m = g->members;
+		hd_pid pid = m->pid;
+		take_out(m);
+		insert(&g->cancelled_members, m);
+		hd__waitq_unlock(&g->waiters);
+		hd__ask(caller, pid, how == HD__DOOMED ? HD__SUSPEND : 0, how, 0);
+		hd__waitq_lock(&g->waiters);
+	}
+	hd__waitq_unlock(&g->waiters);
+}
+
+/* A member has ended. It counts until it has told the others, so the group is there. */
+static void member_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end)
+{
+	struct hd__member *m = (struct hd__member *)mourner;
+	struct hd_group *g = m->group;
+	struct hd_waiter *owner = NULL;
+
+	if (end->kind == HD_END_FAILED) {
+		hd__waitq_lock(&g->waiters);
+		bool first = g->err == 0;
+		if (first)
+			g->err = end->err;
+		hd__waitq_unlock(&g->waiters);
+		if (first)
+			stop_members((struct hd__caller){ w, w->sched }, g, HD__CANCEL);
+	}
+	hd__waitq_lock(&g->waiters);
+	take_out(m);
+	if (--g->count == 0)
+		owner = hd__waitq_claim(w, &g->waiters, HD__GRANTED);
+	hd__waitq_unlock(&g->waiters);
+	hd__os_free(m);
+	if (owner != NULL)
+		hd__unpark(w, owner);
+}
+
+/* The first spawn into it: the caller's from now on. */
+static void open_locked(struct hd_group *g, struct hd_worker *w)
+{
+	struct hd__inner *inner = w->current->inner;
+
+	g->owner = hd__pid(&w->sched->table, w->current);
+	g->outer = inner->groups;
+	g->below = inner->cleanups;
+	inner->groups = g;
+}
+
+hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	struct hd__caller caller = hd__call_begin();
+	struct hd_group *g = how->group;
+	struct hd_spawn detached = *how;
+
+	if (caller.w == NULL) {
+		hd__call_end(caller);
+		return -EPERM;
+	}
+	struct hd__member *m = hd__os_alloc(sizeof *m);
+	if (m == NULL)
+		return -ENOMEM;
+	m->mourner.ended = member_ended;
+	m->group = g;
+	detached.detached = true;
+	hd__waitq_lock(&g->waiters);
+	if (g->owner == 0)
+		open_locked(g, caller.w);
+	hd_pid pid = g->cancelled ? -ECANCELED : hd__spawn_mourned(caller, &detached, &m->mourner, entry, arg);
+	if (pid > 0) {
+		m->pid = pid;
+		insert(&g->members, m);
+		g->count++;
+	}
+	hd__waitq_unlock(&g->waiters);
+	if (pid < 0)
+		hd__os_free(m);
+	hd__call_end(caller);
+	return pid;
+}
+
+hd_pid hd_group_spawn(struct hd_group *g, hd_entry entry, void *arg)
+{
+	return hd_spawn_with(&(struct hd_spawn){ .group = g }, entry, arg);
+}
+
+/* Waits until no member is left; if the caller is terminated meanwhile, so are they. */
+static void wait_for_rest(struct hd_group *g, struct hd_process *me)
+{
+	bool deaf = me->inner->deaf;
+
+	for (;;) {
+		struct hd_worker *w = hd__self();
+		hd__waitq_lock(&g->waiters);
+		if (g->count == 0) {
+			hd__waitq_unlock(&g->waiters);
+			break;
+		}
+		if (hd__park(w, &g->waiters, HD_FOREVER, HD_WAIT_REST) != 0) {
+			w = hd__self();
+			stop_members((struct hd__caller){ w, w->sched }, g, HD__DOOMED);
+			me->inner->deaf = true; /* once is enough */
+		}
+	}
+	me->inner->deaf = deaf;
+}
+
+/* Nobody is in it any more: it is as new. */
+static void close_group(struct hd_group *g, struct hd_process *me)
+{
+	HD_ASSERT(me->inner->groups == g, "hd_group_wait of a group that was not opened last");
+	me->inner->groups = g->outer;
+	*g = (struct hd_group){ .owner = 0 };
+}
+
+void hd__group_close(struct hd_group *g)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_process *me = w->current;
+
+	stop_members((struct hd__caller){ w, w->sched }, g, HD__DOOMED);
+	wait_for_rest(g, me);
+	close_group(g, me);
+}
+
+int hd_group_wait(struct hd_group *g, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w == NULL)
+		return -EPERM;
+	struct hd_process *me = w->current;
+	if (g->owner == 0)
+		return hd__begin_wait(&w, until);
+	if (g->owner != hd__pid(&w->sched->table, me))
+		return -EPERM;
+	int err = hd__begin_wait(&w, until);
+	if (err == 0) {
+		hd__waitq_lock(&g->waiters);
+		if (g->count > 0)
+			err = hd__park(w, &g->waiters, until, HD_WAIT_GROUP);
+		else
+			hd__waitq_unlock(&g->waiters);
+	}
+	if (err != 0) {
+		w = hd__self();
+		stop_members((struct hd__caller){ w, w->sched }, g,
+			     ld_rlx(&me->control) & HD__DOOMED ? HD__DOOMED : HD__CANCEL);
+		wait_for_rest(g, me);
+	}
+	int failed = g->err;
+	close_group(g, me);
+	w = hd__self();
+	if (err == -ECANCELED)
+		hd__heed(w); /* and perhaps it ends here */
+	hd__safe_point(w);
+	return err != 0 ? err : failed;
+}
+
+int hd_group_cancel(struct hd_group *g)
+{
+	struct hd__caller caller = hd__call_begin();
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	stop_members(caller, g, HD__CANCEL);
+	hd__call_end(caller);
+	return 0;
+}

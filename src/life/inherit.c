@@ -1,0 +1,76 @@
+/* life/inherit.c - priority inheritance: who has a mutex runs with at least the priority of who waits for it.
+ *
+ * Owns:       the boost in the control word, but for the one that a terminated process has until it is dead.
+ * Invariant:  a process's boost is the highest priority among those who wait for the HD_INHERIT mutexes that it has, or it has been
+ *             asked to find it anew (HD__REBOOST). It finds it from nothing, so it does not matter what changed or how often.
+ * Locking:    finding it takes the lock of each mutex, one at a time. It is done on the home worker, whose process cannot run
+ *             meanwhile: so the mutexes that it has, or waits for, exist.
+ *
+ * A chain (I wait for you, you wait for him) is followed by notes, from home worker to home worker: each finds another boost, and if its
+ * process waits in turn, tells the next. Walking the chain in one go would need all its locks, or one for all mutexes. A circle of
+ * waiters ends when nobody's boost changes any more. */
+#include <heddle/mutex.h>
+
+#include "life/life.h"
+
+static struct hd_mutex *mutex_of(const struct hd_waiter *x)
+{
+	return (struct hd_mutex *)((char *)ld_rlx(&x->queue) - offsetof(struct hd_mutex, waiters));
+}
+
+/* The mutex with HD_INHERIT that p, which waits, waits for or was just given; NULL when there is none. */
+static struct hd_mutex *wanted_by(struct hd_process *p)
+{
+	struct hd_waiter *x = p->state == HD_WAITING ? p->waiter : NULL;
+
+	if (x == NULL)
+		return NULL;
+	unsigned why = ld_acq(&x->why); /* pairs with whoever moves it to the mutex's queue */
+	if (why != HD_WAIT_MUTEX && why != HD_WAIT_REENTER)
+		return NULL;
+	struct hd_mutex *m = mutex_of(x);
+	return m->flags & HD_INHERIT ? m : NULL;
+}
+
+static int highest_waiter(struct hd_mutex *m)
+{
+	int highest = 0;
+
+	hd__waitq_lock(&m->waiters);
+	for (struct hd_waiter *x = m->waiters.head; x != NULL; x = x->next)
+		if (x->process != NULL && ld_rlx(&x->process->priority) > highest)
+			highest = ld_rlx(&x->process->priority);
+	hd__waitq_unlock(&m->waiters);
+	return highest;
+}
+
+uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p)
+{
+	uint64_t control = and_acq_rel(&p->control, ~(uint64_t)HD__REBOOST),
+		 after; /* before we look: what changes then asks again */
+	struct hd_mutex *given = wanted_by(p);
+	int boost = 0;
+
+	if (given != NULL && ld_rlx(&given->owner) == hd__pid(&sched->table, p))
+		boost = highest_waiter(given);
+	for (struct hd_mutex *m = p->inner != NULL ? p->inner->held : NULL; m != NULL; m = m->next_held) {
+		int highest = highest_waiter(m);
+		if (highest > boost)
+			boost = highest;
+	}
+	control &= ~(uint64_t)HD__REBOOST;
+	do {
+		int least = control & HD__DOOMED ? HD__CONTROL_BOOST(control) : 0; /* its terminator's */
+		after = (control & ~HD__BOOST(0x7f)) | HD__BOOST(boost > least ? boost : least);
+	} while (!cas_acq_rel(&p->control, &control, after));
+	return after;
+}
+
+void hd__pass_boost_on(struct hd__sched *sched, struct hd_process *p)
+{
+	struct hd_mutex *m = wanted_by(p);
+	int64_t owner = m != NULL ? ld_rlx(&m->owner) : 0;
+
+	if (owner > 0 && owner != hd__pid(&sched->table, p))
+		hd__ask_reboost(sched, owner);
+}

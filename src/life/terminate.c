@@ -1,0 +1,74 @@
+/* life/terminate.c - ending another process.
+ *
+ * Owns:       why a process was killed: end_err while it lives, under news.lock.
+ * Invariant:  HD__DOOMED stays; so whoever asked may go away, or be ended in turn, and nothing is lost.
+ * Callers:    any thread. */
+#include <errno.h>
+
+#include "life/life.h"
+
+/* Dooms pid, if it lives. */
+static int doom(struct hd__caller caller, hd_pid pid, int reason)
+{
+	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
+	int boost = caller.w != NULL ? caller.w->running_priority : HD_PRIORITY_USER;
+
+	if (p == NULL)
+		return -ESRCH;
+	if (reason != 0) {
+		hd__waitq_lock(&p->news);
+		bool alive = hd__alive(ld_acq(&p->control), pid);
+		if (alive && p->end_err == 0)
+			p->end_err = reason;
+		hd__waitq_unlock(&p->news);
+		if (!alive)
+			return -ESRCH;
+	}
+	int err = hd__ask(caller, pid, HD__SUSPEND, HD__DOOMED, boost);
+	return err == -EALREADY ? 0 : err;
+}
+
+static int wait_until_dead(struct hd__caller *caller, hd_pid pid, hd_time until)
+{
+	struct hd_process *p = hd__table_find(&caller->sched->table, pid);
+
+	hd__waitq_lock(&p->news);
+	if (!hd__alive(ld_acq(&p->control), pid)) {
+		hd__waitq_unlock(&p->news);
+		return 0;
+	}
+	struct hd_waiter x = { .owner = &pid };
+	int err = hd__park_as(caller->w, &x, &p->news, until, HD_WAIT_TERMINATE, NULL);
+	caller->w = hd__self();
+	return err == -EPIPE ? 0 : err;
+}
+
+int hd_terminate(hd_pid pid, hd_time until)
+{
+	struct hd__caller caller = hd__call_begin();
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	if (caller.w != NULL && pid == hd_self())
+		hd_exit(NULL);
+	int err = hd__check_cancel(caller.w, until);
+	if (err == 0)
+		err = doom(caller, pid, 0);
+	if (err == 0)
+		err = wait_until_dead(&caller, pid, until);
+	hd__call_end(caller);
+	return err;
+}
+
+int hd_kill(hd_pid pid, int reason)
+{
+	struct hd__caller caller = hd__call_begin();
+
+	if (caller.sched == NULL)
+		return -EPERM;
+	int err = doom(caller, pid, reason);
+	if (err == 0 && caller.w != NULL && pid == hd_self())
+		hd__unwind(caller.w, caller.w->current, HD_END_KILLED);
+	hd__call_end(caller);
+	return err;
+}

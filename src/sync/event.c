@@ -1,0 +1,83 @@
+/* sync/event.c - something that has happened, or not yet.
+ *
+ * Owns:       struct hd_event.
+ * Invariant:  an event that is set has no waiters that nothing has decided.
+ * Locking:    the wait queue's lock guards all of it.
+ * Callers:    a process or a plain thread. */
+#include <errno.h>
+#include <heddle/event.h>
+
+#include "sync/sync.h"
+
+void hd_event_init(struct hd_event *e, unsigned flags)
+{
+	*e = (struct hd_event){ .flags = (unsigned char)flags };
+}
+
+static void mark_locked(struct hd_event *e, bool set)
+{
+	st_rlx(&e->flags, (unsigned char)(set ? e->flags | HD_EVENT_SET : e->flags & ~HD_EVENT_SET));
+}
+
+int hd_event_wait(struct hd_event *e, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&e->waiters);
+	if (!(e->flags & HD_EVENT_SET))
+		return hd__park(w, &e->waiters, until, HD_WAIT_EVENT);
+	if (e->flags & HD_EVENT_AUTO)
+		mark_locked(e, false);
+	hd__waitq_unlock(&e->waiters);
+	hd__sync_got(w);
+	return 0;
+}
+
+int hd_event_try_wait(struct hd_event *e)
+{
+	return hd__try(hd_event_wait(e, 0));
+}
+
+int hd_event_set(struct hd_event *e)
+{
+	struct hd_worker *w = hd__sync_begin();
+	struct hd_waiter *chain;
+
+	hd__waitq_lock(&e->waiters);
+	if (e->flags & HD_EVENT_AUTO) {
+		chain = hd__waitq_claim(w, &e->waiters, HD__GRANTED);
+		if (chain != NULL)
+			chain->next = NULL;
+		mark_locked(e, chain == NULL);
+	} else {
+		chain = hd__waitq_claim_all(w, &e->waiters, HD__GRANTED, HD_WAIT_NONE);
+		mark_locked(e, true);
+	}
+	hd__waitq_unlock(&e->waiters);
+	hd__unpark_all(w, chain);
+	hd__sync_end(w);
+	return 0;
+}
+
+int hd_event_reset(struct hd_event *e)
+{
+	struct hd_worker *w = hd__sync_begin();
+
+	hd__waitq_lock(&e->waiters);
+	mark_locked(e, false);
+	hd__waitq_unlock(&e->waiters);
+	hd__sync_end(w);
+	return 0;
+}
+
+bool hd_event_is_set(const struct hd_event *e)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w); /* a loop that asks and asks gives way to whoever may set it */
+	return ld_rlx(&e->flags) & HD_EVENT_SET;
+}

@@ -1,0 +1,262 @@
+/* sync/mutex.c - mutual exclusion with an owner.
+ *
+ * Owns:       struct hd_mutex; the list of those with HD_INHERIT that a process has.
+ * Invariant:  a mutex that is free has no waiters that nothing has decided: unlocking hands it to one of them. With HD_BARGING it may
+ *             have, and then one of them has been woken to try (`waking`), or is about to be.
+ * Locking:    the wait queue's lock guards all of it; `owner` may be read without.
+ * Callers:    a process or a plain thread. */
+#include <errno.h>
+#include <heddle/mutex.h>
+#include <limits.h>
+
+#include "sync/sync.h"
+
+void hd_mutex_init(struct hd_mutex *m, unsigned flags)
+{
+	*m = (struct hd_mutex){ .flags = (unsigned char)flags };
+}
+
+static inline void own_locked(struct hd_mutex *m, int64_t owner, unsigned depth)
+{
+	st_rlx(&m->owner, owner);
+	m->depth = depth;
+}
+
+/* The caller has come into a mutex with HD_INHERIT; or is about to give it up. */
+static void hold(struct hd_mutex *m)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w == NULL)
+		return;
+	m->next_held = w->current->inner->held;
+	w->current->inner->held = m;
+}
+
+static void let_go(struct hd_worker *w, struct hd_mutex *m)
+{
+	struct hd_mutex **link = &w->current->inner->held;
+
+	while (*link != m)
+		link = &(*link)->next_held;
+	*link = m->next_held;
+}
+
+/* Whose wait has ended without the mutex does not lend its owner a priority any more. */
+static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd_mutex *m = (struct hd_mutex *)((char *)x->queue - offsetof(struct hd_mutex, waiters));
+	int64_t owner = ld_rlx(&m->owner);
+
+	if (w != NULL && owner > 0)
+		hd__ask_reboost(w->sched, owner);
+}
+
+/* Waits for the mutex, whose lock is held, and which somebody else has. */
+static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
+{
+	bool inherit = m->flags & HD_INHERIT, again = false;
+
+	for (;;) {
+		struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = again };
+		if (unlikely(inherit && w != NULL && m->owner > 0 && until > 0)) {
+			hd__ask_reboost(w->sched, m->owner); /* it looks when we have released the lock, and are in the queue */
+			x.boosts = true;
+			x.left = waiter_left;
+		}
+		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
+		if (err != 0)
+			return err;
+		if (likely(!(m->flags & HD_BARGING)))
+			break; /* whoever unlocked it has made it ours */
+		w = hd__self();
+		hd__waitq_lock(&m->waiters);
+		m->waking = false;
+		if (m->owner == 0) {
+			own_locked(m, me, depth);
+			hd__waitq_unlock(&m->waiters);
+			break;
+		}
+		again = true;
+	}
+	if (unlikely(inherit))
+		hold(m);
+	return 0;
+}
+
+int hd_mutex_lock(struct hd_mutex *m, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (likely(w != NULL))
+		w = hd__safe_point(w);
+	int64_t me = hd__owner_self(w);
+	hd__waitq_lock(&m->waiters);
+	if (likely(m->owner == 0)) {
+		own_locked(m, me, 1);
+		hd__waitq_unlock(&m->waiters);
+		if (unlikely(m->flags & HD_INHERIT))
+			hold(m);
+		return 0;
+	}
+	if (m->owner == me) {
+		int err = m->depth == UINT_MAX ? -EOVERFLOW : 0;
+		m->depth += err == 0;
+		hd__waitq_unlock(&m->waiters);
+		return err;
+	}
+	return wait_for(w, m, me, 1, until, HD_WAIT_MUTEX);
+}
+
+int hd_mutex_try_lock(struct hd_mutex *m)
+{
+	return hd__try(hd_mutex_lock(m, 0));
+}
+
+/* The mutex is not its owner's any more. Returns whom to unpark when the lock is released. */
+static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
+{
+	struct hd_waiter *next = NULL;
+
+	if (m->waiters.head != NULL && !m->waking)
+		next = m->flags & HD_BY_PRIORITY ? hd__waitq_claim_best(w, &m->waiters, HD__GRANTED)
+						 : hd__waitq_claim(w, &m->waiters, HD__GRANTED);
+	if (next == NULL || m->flags & HD_BARGING) {
+		own_locked(m, 0, 0);
+		m->waking = m->waking || next != NULL;
+	} else {
+		own_locked(m, (int64_t)(intptr_t)next->data, next->number);
+	}
+	return next;
+}
+
+/* The caller gives the mutex up, whose lock is held and will be released. */
+static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m)
+{
+	bool inherit = m->flags & HD_INHERIT && w != NULL;
+
+	if (unlikely(inherit))
+		let_go(w, m);
+	struct hd_waiter *next = pass_on_locked(w, m);
+	int64_t heir = m->owner;
+	bool wanted = m->waiters.head != NULL;
+	hd__waitq_unlock(&m->waiters);
+	if (unlikely(inherit)) {
+		if (heir > 0 && wanted)
+			hd__ask_reboost(w->sched, heir);
+		hd__boost_self(w, w->current);
+	}
+	return next;
+}
+
+int hd_mutex_unlock(struct hd_mutex *m)
+{
+	struct hd_worker *w = hd__sync_begin();
+	int64_t me = hd__owner_self(w);
+
+	hd__waitq_lock(&m->waiters);
+	if (unlikely(m->owner != me)) {
+		hd__waitq_unlock(&m->waiters);
+		return -EPERM;
+	}
+	if (m->depth > 1) {
+		m->depth--;
+		hd__waitq_unlock(&m->waiters);
+	} else {
+		struct hd_waiter *next = release(w, m);
+		if (next != NULL)
+			hd__unpark_claimed(w, next);
+	}
+	hd__sync_end(w);
+	return 0;
+}
+
+bool hd_mutex_is_mine(const struct hd_mutex *m)
+{
+	return ld_rlx(&m->owner) == hd__owner_self(hd__self());
+}
+
+void hd__protected(void (*fn)(void *arg), void *arg, void (*leave)(void *what), void *what)
+{
+	struct hd_cleanup cleanup;
+
+	if (hd_cleanup_push(&cleanup, leave, what) != 0) { /* a plain thread: nothing ends it */
+		fn(arg);
+		leave(what);
+		return;
+	}
+	fn(arg);
+	hd_cleanup_pop(&cleanup, true);
+}
+
+static void unlock(void *m)
+{
+	hd_mutex_unlock(m);
+}
+
+int hd_mutex_critical(struct hd_mutex *m, void (*fn)(void *arg), void *arg, hd_time until)
+{
+	int err = hd_mutex_lock(m, until);
+
+	if (err == 0)
+		hd__protected(fn, arg, unlock, m);
+	return err;
+}
+
+unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter **next)
+{
+	hd__waitq_lock(&m->waiters);
+	unsigned depth = m->depth;
+	*next = release(w, m);
+	return depth;
+}
+
+void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter *x)
+{
+	struct hd_process *p = x->process;
+
+	hd__waitq_lock(&m->waiters);
+	if (m->owner != 0 || m->waking) { /* in its turn: it does not wake to wait again */
+		st_rlx(&x->queue, &m->waiters);
+		st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in life/inherit.c */
+		if (p != NULL)
+			st_rlx(&p->why, HD_WAIT_REENTER);
+		hd__waitq_link(&m->waiters, x, HD__MOVED);
+		if (unlikely(m->flags & HD_INHERIT && p != NULL && m->owner > 0))
+			hd__ask_reboost(ld_rlx(&p->home)->sched, m->owner);
+		hd__waitq_unlock(&m->waiters);
+		return;
+	}
+	if (m->flags & HD_BARGING)
+		m->waking = true;
+	else
+		own_locked(m, (int64_t)(intptr_t)x->data, x->number);
+	hd__waitq_unlock(&m->waiters);
+	hd__unpark(w, x);
+}
+
+void hd__mutex_passed(struct hd_mutex *m, unsigned depth)
+{
+	if (m->flags & HD_BARGING)
+		hd__mutex_reenter(m, depth);
+	else if (m->flags & HD_INHERIT)
+		hold(m);
+}
+
+void hd__mutex_reenter(struct hd_mutex *m, unsigned depth)
+{
+	struct hd_worker *w = hd__self();
+	int64_t me = hd__owner_self(w);
+
+	hd__waitq_lock(&m->waiters);
+	if (m->flags & HD_BARGING)
+		m->waking = false; /* if somebody else was woken too, one more will be: no harm */
+	if (m->owner != 0) {
+		wait_for(w, m, me, depth, HD_FOREVER, HD_WAIT_REENTER);
+		return;
+	}
+	own_locked(m, me, depth);
+	hd__waitq_unlock(&m->waiters);
+	if (m->flags & HD_INHERIT)
+		hold(m);
+}

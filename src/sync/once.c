@@ -1,0 +1,87 @@
+/* sync/once.c - something that is done once.
+ *
+ *            comes first              done
+ *     NEW ----------------> DOING ------------> DONE
+ *      ^                     |  ^
+ *      +---------------------+  +-- the one that was at it has ended, and the first waiter goes on in its place
+ *        it has ended, nobody waits
+ *
+ * Owns:       struct hd_once.
+ * Locking:    the wait queue's lock guards all of it; `state` may be read without, and DONE, once seen, is so for good.
+ * Callers:    a process or a plain thread. */
+#include <errno.h>
+#include <heddle/once.h>
+
+#include "sync/sync.h"
+
+enum { NEW, DOING, DONE };
+
+static void done(struct hd_once *once)
+{
+	struct hd_worker *w = hd__sync_begin();
+
+	hd__waitq_lock(&once->waiters);
+	st_rel(&once->state, DONE); /* pairs with the acquire of who looks without the lock */
+	st_rlx(&once->doer, 0);
+	struct hd_waiter *chain = hd__waitq_claim_all(w, &once->waiters, HD__GRANTED, HD_WAIT_NONE);
+	hd__waitq_unlock(&once->waiters);
+	hd__unpark_all(w, chain);
+	hd__sync_end(w);
+}
+
+/* The doer ends without having done it. */
+static void abandon(void *arg)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_once *once = arg;
+
+	hd__waitq_lock(&once->waiters);
+	struct hd_waiter *next = hd__waitq_claim(w, &once->waiters, HD__GRANTED);
+	if (next != NULL) {
+		next->number = 1; /* it is the doer now */
+		st_rlx(&once->doer, (int64_t)(intptr_t)next->data);
+	} else {
+		st_rlx(&once->state, NEW);
+		st_rlx(&once->doer, 0);
+	}
+	hd__waitq_unlock(&once->waiters);
+	if (next != NULL)
+		hd__unpark(w, next);
+}
+
+int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0 || hd_once_is_done(once))
+		return err;
+	int64_t me = hd__owner_self(w);
+	hd__waitq_lock(&once->waiters);
+	if (once->state == DONE || once->doer == me) {
+		err = once->state == DONE ? 0 : -EDEADLK;
+		hd__waitq_unlock(&once->waiters);
+		return err;
+	}
+	if (once->state == DOING) {
+		struct hd_waiter x = { .data = (void *)(intptr_t)me, .owner = &once->doer };
+		err = hd__park_as(w, &x, &once->waiters, until, HD_WAIT_ONCE, NULL);
+		if (err != 0 || x.number == 0)
+			return err;
+	} else {
+		st_rlx(&once->state, DOING);
+		st_rlx(&once->doer, me);
+		hd__waitq_unlock(&once->waiters);
+	}
+	struct hd_cleanup cleanup;
+	hd_cleanup_push(&cleanup, abandon, once); /* on a plain thread nothing ends fn */
+	fn(arg);
+	hd_cleanup_pop(&cleanup, false);
+	done(once);
+	return 0;
+}
+
+bool hd_once_is_done(const struct hd_once *once)
+{
+	return ld_acq(&once->state) == DONE; /* what fn did is visible */
+}

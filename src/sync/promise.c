@@ -1,0 +1,220 @@
+/* sync/promise.c - a value that will be there.
+ *
+ * Owns:       struct hd_promise.
+ * Invariant:  it leaves PENDING once; from then on nothing in it changes but the count of references. Whoever waits has one.
+ * Locking:    the wait queue's lock guards the change; who has seen it needs none.
+ * Callers:    any thread; the end of the process that was to set it. */
+#include "sync/promise.h"
+
+#include <errno.h>
+#include <heddle/select.h>
+
+#include "os/memory.h"
+
+hd_promise *hd_promise_new(void)
+{
+	hd_promise *p = hd__os_alloc(sizeof *p);
+
+	if (p != NULL)
+		p->refs = 1;
+	return p;
+}
+
+hd_promise *hd_promise_retain(hd_promise *p)
+{
+	add_rlx(&p->refs, 1); /* who retains it has it */
+	return p;
+}
+
+void hd_promise_release(hd_promise *p)
+{
+	if (p == NULL || add_acq_rel(&p->refs, -1u) != 1)
+		return;
+	if (p->source != NULL)
+		hd_promise_release(p->source);
+	hd__os_free(p);
+}
+
+/* Ends the pending; no safe point. */
+static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value, int err)
+{
+	hd__waitq_lock(&p->waiters);
+	if (p->state != HD__PENDING) {
+		hd__waitq_unlock(&p->waiters);
+		return -EALREADY;
+	}
+	p->value = value;
+	p->err = err;
+	st_rel(&p->state, state); /* pairs with the acquire of who looks without the lock */
+	struct hd_waiter *chain = hd__waitq_claim_all(w, &p->waiters, HD__GRANTED, HD_WAIT_NONE);
+	hd__waitq_unlock(&p->waiters);
+	hd__unpark_all(w, chain);
+	return 0;
+}
+
+int hd_promise_set(hd_promise *p, void *value)
+{
+	struct hd_worker *w = hd__sync_begin();
+	int err = settle(w, p, HD__KEPT, value, 0);
+
+	hd__sync_end(w);
+	return err;
+}
+
+int hd_promise_fail(hd_promise *p, int why)
+{
+	if (why == 0)
+		return -EINVAL;
+	struct hd_worker *w = hd__sync_begin();
+	int err = settle(w, p, HD__BROKEN, NULL, why > 0 ? -why : why);
+	hd__sync_end(w);
+	return err;
+}
+
+int hd_promise_value(hd_promise *p, void **value, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&p->waiters);
+	if (p->state == HD__PENDING)
+		err = hd__park(w, &p->waiters, until, HD_WAIT_PROMISE);
+	else
+		hd__waitq_unlock(&p->waiters);
+	return err != 0 ? err : hd__promise_result(p, value);
+}
+
+static uint8_t state_of(const hd_promise *p)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w); /* a loop that asks and asks gives way to whoever may set it */
+	return ld_acq(&p->state);
+}
+
+bool hd_promise_has_value(const hd_promise *p)
+{
+	return state_of(p) == HD__KEPT;
+}
+
+bool hd_promise_has_failed(const hd_promise *p)
+{
+	return state_of(p) == HD__BROKEN;
+}
+
+/* The process that was to set it has ended. */
+static void maker_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end)
+{
+	hd_promise *p = (hd_promise *)mourner;
+
+	switch (end->kind) {
+	case HD_END_RETURNED:
+		settle(w, p, HD__KEPT, end->result, 0);
+		break;
+	case HD_END_FAILED:
+		settle(w, p, HD__BROKEN, NULL, end->err);
+		break;
+	case HD_END_CANCELLED:
+		settle(w, p, HD__BROKEN, NULL, -ECANCELED);
+		break;
+	case HD_END_KILLED:
+		settle(w, p, HD__BROKEN, NULL, -EOWNERDEAD);
+		break;
+	}
+	hd_promise_release(p);
+}
+
+/* Spawns the process that will set p. NULL, and p is gone, when that cannot be. */
+static hd_promise *spawn_for(hd_promise *p, int priority, hd_entry entry, void *arg)
+{
+	const struct hd_spawn how = { .priority = priority, .detached = true };
+	struct hd__caller caller = hd__call_begin();
+	hd_pid pid = -EPERM;
+
+	if (p != NULL && caller.sched != NULL) {
+		p->mourner.ended = maker_ended;
+		p->refs = 2;
+		pid = hd__spawn_mourned(caller, &how, &p->mourner, entry, arg);
+		if (pid < 0)
+			p->refs = 1;
+	}
+	hd__call_end(caller);
+	if (pid > 0)
+		return p;
+	hd_promise_release(p);
+	return NULL;
+}
+
+hd_promise *hd_promise_spawn(hd_entry entry, void *arg)
+{
+	return entry == NULL ? NULL : spawn_for(hd_promise_new(), 0, entry, arg);
+}
+
+hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg)
+{
+	if (entry == NULL || priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
+		return NULL;
+	return spawn_for(hd_promise_new(), priority, entry, arg);
+}
+
+/* A process that waits for the source, and goes on with its value. */
+static void *continue_with(void *promise)
+{
+	hd_promise *p = promise;
+	void *value;
+	int err = hd_promise_value(p->source, &value, HD_FOREVER);
+
+	if (err != 0)
+		hd_fail(err);
+	return p->fn(value, p->arg);
+}
+
+hd_promise *hd_promise_then(hd_promise *source, void *(*fn)(void *value, void *arg), void *arg)
+{
+	hd_promise *p = fn != NULL ? hd_promise_new() : NULL;
+
+	if (p == NULL)
+		return NULL;
+	p->source = hd_promise_retain(source);
+	p->fn = fn;
+	p->arg = arg;
+	return spawn_for(p, 0, continue_with, p);
+}
+
+int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = hd_promise_value(promises[i], NULL, until);
+	return err;
+}
+
+int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until)
+{
+	int err = -EINVAL;
+
+	if (hd__self() == NULL)
+		return -EPERM;
+	struct hd_case *cases = hd__os_alloc((n > 0 ? n : 1) * sizeof *cases);
+	if (cases == NULL)
+		return -ENOMEM;
+	struct hd_cleanup cleanup;
+	hd_cleanup_push(&cleanup, hd__os_free, cases);
+	for (size_t i = 0; i < n; i++)
+		cases[i] = hd_case_promise(promises[i], NULL);
+	for (size_t left = n; left > 0; left--) { /* each that fails is out */
+		int i = hd_select(cases, n, until);
+		if (i < 0 || cases[i].err == 0) {
+			err = i;
+			break;
+		}
+		err = cases[i].err;
+		cases[i].kind = HD_CASE_NOTHING;
+	}
+	hd_cleanup_pop(&cleanup, true);
+	return err;
+}

@@ -1,0 +1,282 @@
+/* sync/queue.c - items from many to many.
+ *
+ * Owns:       struct hd_queue.
+ * Invariant:  who waits to take, and nothing has decided it, waits because the queue is empty; who waits to put, because it is full. So
+ *             there is one wait queue for both, and an item goes from hand to hand or through the ring, in order. A waiter's `data` is
+ *             where its item is, or goes.
+ * Locking:    the wait queue's lock guards all of it; memory is fetched without it.
+ * Callers:    a process or a plain thread. */
+#include "sync/queue.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "os/memory.h"
+
+#define ROOM_FIRST 16 /* of a queue without capacity */
+
+hd_queue *hd_queue_new(size_t item_size, size_t capacity)
+{
+	size_t room = capacity > 0 ? capacity : ROOM_FIRST, bytes;
+	hd_queue *q = hd__os_alloc(sizeof *q);
+
+	if (q == NULL)
+		return NULL;
+	*q = (hd_queue){ .item_size = item_size, .capacity = capacity, .room = room };
+	if (!__builtin_mul_overflow(room, item_size, &bytes))
+		q->items = hd__os_alloc(bytes > 0 ? bytes : 1);
+	if (q->items != NULL)
+		return q;
+	hd__os_free(q);
+	return NULL;
+}
+
+void hd_queue_drop(hd_queue *q)
+{
+	if (q == NULL)
+		return;
+	HD_ASSERT(q->waiters.head == NULL, "hd_queue_drop of a queue that somebody waits for");
+	hd__os_free(q->items);
+	hd__os_free(q);
+}
+
+static inline void copy(const hd_queue *q, void *to, const void *from)
+{
+	if (likely(q->item_size == sizeof(void *)))
+		memcpy(to, from, sizeof(void *)); /* nearly always: a pointer or a number */
+	else
+		memcpy(to, from, q->item_size);
+}
+
+/* The place of the i-th item. */
+static inline unsigned char *at(const hd_queue *q, size_t i)
+{
+	size_t place = q->first + i;
+	return q->items + (place < q->room ? place : place - q->room) * q->item_size;
+}
+
+bool hd__queue_has_room(hd_queue *q)
+{
+	while (q->count == q->room && !q->closed && q->capacity == 0) {
+		size_t room = q->room, bytes;
+		unsigned char *more = NULL, *old;
+		hd__waitq_unlock(&q->waiters);
+		if (!__builtin_mul_overflow(2 * room, q->item_size, &bytes))
+			more = hd__os_alloc(bytes > 0 ? bytes : 1);
+		hd__waitq_lock(&q->waiters);
+		if (more == NULL && q->count == q->room)
+			return false;
+		old = more;
+		if (more != NULL && q->room == room) { /* else somebody else has done it meanwhile */
+			size_t head = room - q->first; /* items up to the end of the ring; the rest is at its beginning */
+			memcpy(more, q->items + q->first * q->item_size, head * q->item_size);
+			memcpy(more + head * q->item_size, q->items, q->first * q->item_size);
+			old = q->items;
+			q->items = more;
+			q->room = 2 * room;
+			q->first = 0;
+		}
+		hd__os_free(old);
+	}
+	return true;
+}
+
+int hd__queue_put_locked(struct hd_worker *w, hd_queue *q, const void *item, struct hd_waiter **woken)
+{
+	*woken = NULL;
+	if (q->closed)
+		return -EPIPE;
+	if (q->count == 0 && q->waiters.head != NULL && (*woken = hd__waitq_claim(w, &q->waiters, HD__GRANTED)) != NULL) {
+		copy(q, (*woken)->data, item);
+		return 0;
+	}
+	copy(q, at(q, q->count), item);
+	st_rlx(&q->count, q->count + 1);
+	return 0;
+}
+
+int hd__queue_take_locked(struct hd_worker *w, hd_queue *q, void *item, struct hd_waiter **woken)
+{
+	*woken = NULL;
+	if (q->count == 0)
+		return -EPIPE;
+	copy(q, item, at(q, 0));
+	if (++q->first == q->room)
+		q->first = 0;
+	if (q->waiters.head != NULL && (*woken = hd__waitq_claim(w, &q->waiters, HD__GRANTED)) != NULL)
+		copy(q, at(q, q->count - 1), (*woken)->data); /* it was full, and is again */
+	else
+		st_rlx(&q->count, q->count - 1);
+	return 0;
+}
+
+/* Ends a call that did not wait. */
+static inline int finish(struct hd_worker *w, hd_queue *q, int err, struct hd_waiter *woken)
+{
+	hd__waitq_unlock(&q->waiters);
+	if (woken != NULL)
+		hd__unpark_claimed(w, woken);
+	hd__sync_end(w);
+	return err;
+}
+
+int hd_queue_put(hd_queue *q, const void *item, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_waiter *woken;
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&q->waiters);
+	if (!hd__queue_can_put_locked(q)) {
+		struct hd_waiter x = { .data = (void *)(uintptr_t)item };
+		return hd__park_as(w, &x, &q->waiters, until, HD_WAIT_PUT, NULL);
+	}
+	if (unlikely(q->count == q->room) && !hd__queue_has_room(q))
+		return finish(w, q, -ENOMEM, NULL);
+	err = hd__queue_put_locked(w, q, item, &woken);
+	return finish(w, q, err, woken);
+}
+
+int hd_queue_next(hd_queue *q, void *item, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_waiter *woken;
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&q->waiters);
+	if (!hd__queue_can_take_locked(q)) {
+		struct hd_waiter x = { .data = item };
+		return hd__park_as(w, &x, &q->waiters, until, HD_WAIT_NEXT, NULL);
+	}
+	err = hd__queue_take_locked(w, q, item, &woken);
+	return finish(w, q, err, woken);
+}
+
+int hd_queue_try_put(hd_queue *q, const void *item)
+{
+	return hd__try(hd_queue_put(q, item, 0));
+}
+
+int hd_queue_try_next(hd_queue *q, void *item)
+{
+	return hd__try(hd_queue_next(q, item, 0));
+}
+
+int hd_queue_peek(hd_queue *q, void *item)
+{
+	struct hd_worker *w = hd__sync_begin();
+
+	hd__waitq_lock(&q->waiters);
+	int err = q->count > 0 ? 0 : q->closed ? -EPIPE : -EAGAIN;
+	if (err == 0)
+		copy(q, item, at(q, 0));
+	return finish(w, q, err, NULL);
+}
+
+int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time until)
+{
+	const unsigned char *item = items;
+	int64_t put = 0;
+	int err = 0;
+
+	while (err == 0 && (size_t)put < n) {
+		struct hd_worker *w = hd__self();
+		struct hd_waiter *chain = NULL, **end = &chain;
+		err = hd__begin_wait(&w, until);
+		if (err != 0)
+			break;
+		hd__waitq_lock(&q->waiters);
+		while ((size_t)put < n && hd__queue_can_put_locked(q) && (q->count < q->room || hd__queue_has_room(q))) {
+			struct hd_waiter *woken;
+			err = hd__queue_put_locked(w, q, item, &woken);
+			if (err != 0)
+				break;
+			item += q->item_size;
+			put++;
+			if (woken != NULL) {
+				*end = woken;
+				end = &woken->next;
+			}
+		}
+		*end = NULL;
+		bool stuck = err == 0 && (size_t)put < n && hd__queue_can_put_locked(q); /* no memory */
+		hd__waitq_unlock(&q->waiters);
+		hd__unpark_all(w, chain);
+		if (stuck)
+			err = -ENOMEM;
+		else if (err == 0 && (size_t)put < n) {
+			err = hd_queue_put(q, item, until); /* waits for room */
+			item += q->item_size;
+			put += err == 0;
+		}
+	}
+	hd__sync_end(hd__self());
+	return put > 0 || n == 0 ? put : err;
+}
+
+int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_waiter *chain = NULL, **end = &chain;
+	unsigned char *item = items;
+	int64_t taken = 0;
+
+	if (n == 0)
+		return 0;
+	int err = hd__begin_wait(&w, until);
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&q->waiters);
+	if (!hd__queue_can_take_locked(q)) {
+		struct hd_waiter x = { .data = item };
+		err = hd__park_as(w, &x, &q->waiters, until, HD_WAIT_NEXT, NULL);
+		return err != 0 ? err : 1;
+	}
+	while ((size_t)taken < n && q->count > 0) {
+		struct hd_waiter *woken;
+		hd__queue_take_locked(w, q, item, &woken);
+		item += q->item_size;
+		taken++;
+		if (woken != NULL) {
+			*end = woken;
+			end = &woken->next;
+		}
+	}
+	*end = NULL;
+	hd__waitq_unlock(&q->waiters);
+	hd__unpark_all(w, chain);
+	hd__sync_end(w);
+	return taken > 0 ? taken : -EPIPE;
+}
+
+int hd_queue_close(hd_queue *q)
+{
+	struct hd_worker *w = hd__sync_begin();
+
+	hd__waitq_lock(&q->waiters);
+	int err = q->closed ? -EALREADY : 0;
+	st_rlx(&q->closed, true);
+	struct hd_waiter *chain = hd__waitq_claim_all(w, &q->waiters, HD__CLOSED, HD_WAIT_NONE);
+	hd__waitq_unlock(&q->waiters);
+	hd__unpark_all(w, chain);
+	hd__sync_end(w);
+	return err;
+}
+
+bool hd_queue_is_closed(const hd_queue *q)
+{
+	return ld_rlx(&q->closed);
+}
+
+size_t hd_queue_length(const hd_queue *q)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__safe_point(w); /* a loop that asks and asks gives way */
+	return ld_rlx(&q->count);
+}

@@ -1,0 +1,283 @@
+/* sync/select.c - waiting for one of several things.
+ *
+ * Owns:       the records of a process that waits in several queues.
+ * Invariant:  all records of one call share one outcome, the process's: whoever decides it makes its case happen, and claims from other
+ *             queues find it decided. The caller itself decides it to make a case happen that it finds possible while it is in other
+ *             queues already; and if it cannot, somebody else has, and wakes it.
+ * Locking:    the lock of one queue at a time.
+ * Callers:    a process.
+ *
+ *     look at each case ---- one can happen ----> it does
+ *            | none
+ *            v
+ *     join the queue of each, looking again ---- one can happen, and we decide ----> it does --+
+ *            | none                         \--- somebody else has decided ----+              |
+ *            v                                                                  v              |
+ *        sleep <--------------------------------------------------------------- sleep          |
+ *            |                                                                  |              |
+ *            +------------------------> leave all queues <---------------------+--------------+ */
+#include <errno.h>
+#include <heddle/select.h>
+
+#include "sync/promise.h"
+#include "sync/queue.h"
+#include "sync/sync.h"
+
+_Static_assert(sizeof(struct hd_waiter) <= sizeof((struct hd_case *)0)->record, "hd_case.record is too small");
+
+struct selection {
+	struct hd_worker *w;
+	struct hd_process *me;
+	struct hd_waiter *woken; /* by the case that happened; to be unparked when no lock is held */
+};
+
+static struct hd_waiter *record_of(struct hd_case *c)
+{
+	return (struct hd_waiter *)c->record;
+}
+
+/* Where the case waits, locked; NULL: nowhere. A process that cannot be joined happens at once: *can is true then, and the error set. */
+static struct hd_waitq *lock_queue(struct selection *s, struct hd_case *c, bool *can)
+{
+	struct hd_process *p;
+	struct hd_waitq *q;
+
+	*can = false;
+	switch (c->kind) {
+	case HD_CASE_PUT:
+	case HD_CASE_NEXT:
+		q = &((hd_queue *)c->object)->waiters;
+		break;
+	case HD_CASE_SEMAPHORE:
+		q = &((struct hd_semaphore *)c->object)->waiters;
+		break;
+	case HD_CASE_PROMISE:
+		q = &((hd_promise *)c->object)->waiters;
+		break;
+	case HD_CASE_JOIN:
+		c->err = hd__join_look((struct hd__caller){ s->w, s->w->sched }, c->number, &p);
+		*can = c->err != 0;
+		c->object = p;
+		return c->err < 0 ? NULL : &p->news;
+	default:
+		return NULL;
+	}
+	hd__waitq_lock(q);
+	return q;
+}
+
+/* Under the lock of its queue: whether the case could happen now. */
+static bool can_happen_locked(const struct hd_case *c)
+{
+	hd_queue *q = c->object;
+
+	switch (c->kind) {
+	case HD_CASE_PUT:
+		return hd__queue_can_put_locked(q);
+	case HD_CASE_NEXT:
+		return hd__queue_can_take_locked(q);
+	case HD_CASE_SEMAPHORE:
+		return ((struct hd_semaphore *)c->object)->excess > 0;
+	case HD_CASE_PROMISE:
+		return ((hd_promise *)c->object)->state != HD__PENDING;
+	default:
+		return false;
+	}
+}
+
+/* Under the lock of its queue: it happens. */
+static void happen_locked(struct selection *s, struct hd_case *c)
+{
+	switch (c->kind) {
+	case HD_CASE_PUT:
+		c->err = hd__queue_put_locked(s->w, c->object, c->data, &s->woken);
+		break;
+	case HD_CASE_NEXT:
+		c->err = hd__queue_take_locked(s->w, c->object, c->data, &s->woken);
+		break;
+	case HD_CASE_SEMAPHORE: {
+		struct hd_semaphore *sem = c->object;
+		st_rlx(&sem->excess, sem->excess - 1);
+		c->err = 0;
+		break;
+	}
+	case HD_CASE_PROMISE:
+		c->err = hd__promise_result(c->object, c->data);
+		break;
+	case HD_CASE_JOIN:
+		hd__join_take_locked(c->object);
+		break;
+	default:
+		break;
+	}
+}
+
+/* It has happened, and no lock is held any more. */
+static void finish(struct selection *s, struct hd_case *c)
+{
+	s->w = hd__self();
+	if (c->kind == HD_CASE_JOIN && c->err >= 0) {
+		hd__join_collect((struct hd__caller){ s->w, s->w->sched }, c->object, c->data);
+		c->err = 0;
+	}
+	if (s->woken != NULL)
+		hd__unpark(s->w, s->woken);
+	hd__sync_end(s->w);
+}
+
+/* Whether a case happens at once; `joined`: the caller is in other queues, and must decide first. If it does not, it is in the queue of
+ * this one too, if `join` says so. Returns 1 when it happened, -EALREADY when somebody else has decided, else 0. */
+static int look_at(struct selection *s, struct hd_case *c, bool join)
+{
+	static const uint8_t why[] = { [HD_CASE_PUT] = HD_WAIT_PUT,
+				       [HD_CASE_NEXT] = HD_WAIT_NEXT,
+				       [HD_CASE_SEMAPHORE] = HD_WAIT_SEMAPHORE,
+				       [HD_CASE_PROMISE] = HD_WAIT_PROMISE,
+				       [HD_CASE_JOIN] = HD_WAIT_JOIN };
+	bool can;
+	struct hd_waitq *q = lock_queue(s, c, &can);
+	int answer = 0;
+
+	if (q == NULL && !can)
+		return 0;
+	if (can || can_happen_locked(c)) {
+		answer = !join || hd__waits_decide(s->me) ? 1 : -EALREADY;
+		if (answer == 1 && q != NULL) {
+			if (c->kind == HD_CASE_PUT && !hd__queue_has_room(c->object))
+				c->err = -ENOMEM;
+			else
+				happen_locked(s, c);
+		}
+	} else if (join) {
+		struct hd_waiter *x = record_of(c);
+		*x = (struct hd_waiter){
+			.process = s->me, .queue = q, .why = why[c->kind], .several = true, .data = c->data, .owner = NULL
+		};
+		if (c->kind == HD_CASE_JOIN)
+			hd__join_take_locked(c->object);
+		hd__waitq_link(q, x, HD__LINKED);
+	}
+	if (q != NULL)
+		hd__waitq_unlock(q);
+	return answer;
+}
+
+/* Takes the caller out of a queue that it has joined, and that was not the one: whoever made it happen there may have freed that. */
+static void leave(struct hd_case *c)
+{
+	struct hd_waiter *x = record_of(c);
+	struct hd_waitq *q = x->queue;
+
+	hd__waitq_lock(q);
+	if (x->place == HD__LINKED)
+		hd__waitq_unlink(q, x);
+	if (c->kind == HD_CASE_JOIN)
+		hd__join_let_go_locked(c->object);
+	hd__waitq_unlock(q);
+}
+
+/* The answer to a case that somebody else made happen. */
+static void granted(const struct selection *s, struct hd_case *c)
+{
+	c->err = ld_acq(&s->me->outcome) == HD__CLOSED && c->kind != HD_CASE_JOIN ? -EPIPE : 0;
+	if (c->kind == HD_CASE_PROMISE)
+		c->err = hd__promise_result(c->object, c->data);
+}
+
+/* In the order of the list, or from a place in it that changes from call to call. */
+static size_t first_place(struct hd_worker *w, size_t n, bool in_order)
+{
+	if (in_order)
+		return 0;
+	w->dice = w->dice * UINT32_C(1664525) + UINT32_C(1013904223);
+	return (size_t)(((uint64_t)w->dice * n) >> 32);
+}
+
+/* The first time in the list, and which case that is. */
+static hd_time first_time(const struct hd_case *cases, size_t n, size_t *which)
+{
+	hd_time first = HD_FOREVER;
+
+	for (size_t i = 0; i < n; i++)
+		if (cases[i].kind == HD_CASE_TIME && cases[i].number < first) {
+			first = cases[i].number;
+			*which = i;
+		}
+	return first;
+}
+
+static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, size_t start, hd_time until)
+{
+	size_t timed = n, happened = n;
+	hd_time first = first_time(cases, n, &timed);
+	int err = 0;
+
+	for (size_t i = 0; i < n; i++)
+		record_of(&cases[i])->queue = NULL;
+	hd__waits_begin(s->me);
+	for (size_t k = 0; k < n && err == 0; k++) {
+		size_t i = (start + k) % n;
+		err = look_at(s, &cases[i], true);
+		if (err == 1)
+			happened = i;
+	}
+	if (happened == n)
+		err = hd__park_several(s->w, first < until ? first : until, HD_WAIT_SELECT);
+	for (size_t i = 0; i < n; i++)
+		if (record_of(&cases[i])->queue == NULL) {
+			continue;
+		} else if (record_of(&cases[i]) == s->me->inner->won) {
+			happened = i;
+			granted(s, &cases[i]);
+		} else {
+			leave(&cases[i]);
+		}
+	if (happened == n && err == -ETIMEDOUT && first <= until && first < HD_FOREVER) {
+		cases[timed].err = 0;
+		happened = timed;
+	}
+	if (happened < n) {
+		finish(s, &cases[happened]);
+		return (int)happened;
+	}
+	if (err == -ECANCELED)
+		hd__heed(hd__self()); /* and perhaps it ends here */
+	return err;
+}
+
+static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_order)
+{
+	struct selection s = { .w = hd__self() };
+
+	if (s.w == NULL)
+		return -EPERM;
+	for (size_t i = 0; i < n; i++)
+		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_TIME)
+			return -EINVAL;
+	int err = hd__begin_wait(&s.w, until);
+	if (err != 0)
+		return err;
+	s.me = s.w->current;
+	size_t start = n > 0 ? first_place(s.w, n, in_order) : 0;
+	for (size_t k = 0; k < n; k++) {
+		struct hd_case *c = &cases[(start + k) % n];
+		bool past = c->kind == HD_CASE_TIME && hd__is_past(s.w, c->number);
+		if (past)
+			c->err = 0;
+		if (past || look_at(&s, c, false) == 1) {
+			finish(&s, c);
+			return (int)(c - cases);
+		}
+	}
+	return until <= 0 ? -ETIMEDOUT : wait_for_one(&s, cases, n, start, until);
+}
+
+int hd_select(struct hd_case *cases, size_t n, hd_time until)
+{
+	return choose_case(cases, n, until, false);
+}
+
+int hd_select_first(struct hd_case *cases, size_t n, hd_time until)
+{
+	return choose_case(cases, n, until, true);
+}

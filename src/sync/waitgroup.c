@@ -1,0 +1,58 @@
+/* sync/waitgroup.c - waiting until a number of things have been done.
+ *
+ * Owns:       struct hd_waitgroup.
+ * Invariant:  a count of 0 has no waiters that nothing has decided.
+ * Locking:    the wait queue's lock guards both fields.
+ * Callers:    a process or a plain thread. */
+#include <errno.h>
+#include <heddle/waitgroup.h>
+#include <limits.h>
+
+#include "sync/sync.h"
+
+void hd_waitgroup_init(struct hd_waitgroup *g, unsigned n)
+{
+	*g = (struct hd_waitgroup){ .count = n };
+}
+
+int hd_waitgroup_add(struct hd_waitgroup *g, int delta)
+{
+	struct hd_worker *w = hd__sync_begin();
+	struct hd_waiter *chain = NULL;
+	int err = 0;
+
+	hd__waitq_lock(&g->waiters);
+	int64_t count = (int64_t)g->count + delta;
+	if (count < 0)
+		err = -EINVAL;
+	else if (count > UINT_MAX)
+		err = -EOVERFLOW;
+	else
+		g->count = (unsigned)count;
+	if (g->count == 0)
+		chain = hd__waitq_claim_all(w, &g->waiters, HD__GRANTED, HD_WAIT_NONE);
+	hd__waitq_unlock(&g->waiters);
+	hd__unpark_all(w, chain);
+	hd__sync_end(w);
+	return err;
+}
+
+int hd_waitgroup_done(struct hd_waitgroup *g)
+{
+	return hd_waitgroup_add(g, -1);
+}
+
+int hd_waitgroup_wait(struct hd_waitgroup *g, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&g->waiters);
+	if (g->count > 0)
+		return hd__park(w, &g->waiters, until, HD_WAIT_WAITGROUP);
+	hd__waitq_unlock(&g->waiters);
+	hd__sync_got(w);
+	return 0;
+}
