@@ -33,6 +33,9 @@ enum {
 	BENCH_MIX_NS = 1000000000
 };
 
+/* The queues, and how many of them a consumer chooses among. */
+enum { BENCH_QUEUE_CAPACITY = 128, BENCH_CHOICES = 8 };
+
 struct bench_case {
 	const char *name;
 	void (*run)(void);
@@ -199,6 +202,19 @@ static inline int bench_next_sleep_ms(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
 	return 1 + (int)((*seed >> 33) % 1000);
+}
+
+/* What a producer's items add up to: they are n, n - 1 and so on to 1. */
+static inline int64_t bench_sum(long n)
+{
+	return (int64_t)n * (n + 1) / 2;
+}
+
+/* Checks what a repetition came to, so that none is fast by losing something. */
+static inline void bench_same(const char *what, int64_t is, int64_t should)
+{
+	if (is != should)
+		bench_die(what, EINVAL);
 }
 
 /* Runs the case that argv names. */

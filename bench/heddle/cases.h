@@ -21,6 +21,18 @@ void skynet(void);
 void fanout(void);
 void mixed_load(void); /* no case: what some of them run first */
 
+/* sync.c */
+void mutex2(void);
+void mutex2_barging(void);
+void mutex1000(void);
+void mutex1000_barging(void);
+void queue_1x1(void);
+void queue_4x4(void);
+void queue_100x100(void);
+void condition(void);
+void promise(void);
+void select8(void);
+
 /* many.c */
 void blocked_1m(void);
 void sleepers_1m(void);

@@ -1,9 +1,11 @@
 // boost_fiber.cc - the bench cases on Boost.Fiber: the round-robin scheduler on one kernel thread, the work-stealing one on
 // several, which search all the time and never sleep (its default); 16 KiB pooled stacks.
 //
-// Ping-pong and ring use its unbuffered channel, skynet joins and leaves the sum in memory that the parent reads.
+// Ping-pong and ring use its unbuffered channel, skynet joins and leaves the sum in memory that the parent reads. Its buffered
+// channel holds one item less than it is made for. It has one kind of mutex, and nothing to choose among channels.
 #include <boost/fiber/all.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -255,6 +257,143 @@ static void ring1000_mixed()
 	bench_rate_after("ring1000_mixed", mixed_load, hops, crowd_size);
 }
 
+static double contend(int count, long n)
+{
+	fibers::mutex mutex;
+	long counter = 0;
+	double took = time_all(count, [&, count, n](int) {
+		for (long i = n / count; i > 0; i--) {
+			std::lock_guard<fibers::mutex> lock(mutex);
+			counter++;
+		}
+	});
+	bench_same("mutex: wrong count", counter, n);
+	return took;
+}
+
+static double contend_2(long n)
+{
+	return contend(2, n);
+}
+
+static double contend_crowd(long n)
+{
+	return contend(crowd_size, n);
+}
+
+static void mutex2()
+{
+	bench_rate("mutex2", contend_2, 2000);
+}
+
+static void mutex2_barging()
+{
+	bench_rate("mutex2_barging", contend_2, 2000);
+}
+
+static void mutex1000()
+{
+	bench_rate("mutex1000", contend_crowd, crowd_size * 100);
+}
+
+static void mutex1000_barging()
+{
+	bench_rate("mutex1000_barging", contend_crowd, crowd_size * 100);
+}
+
+// Half of the fibers produce, half consume.
+static double through_queue(int pairs, long n)
+{
+	fibers::buffered_channel<int64_t> items(BENCH_QUEUE_CAPACITY);
+	std::atomic<int64_t> taken(0);
+	long share = n / pairs;
+	double took = time_all(2 * pairs, [&, share](int i) {
+		int64_t sum = 0, item = 0;
+		for (long k = share; k > 0; k--)
+			if (i % 2 == 0) {
+				items.push(k);
+			} else {
+				items.pop(item);
+				sum += item;
+			}
+		taken += sum;
+	});
+	bench_same("queue: wrong sum", taken, pairs * bench_sum(share));
+	return took;
+}
+
+static double through_queue_1x1(long n)
+{
+	return through_queue(1, n);
+}
+
+static double through_queue_4x4(long n)
+{
+	return through_queue(4, n);
+}
+
+static double through_queue_100x100(long n)
+{
+	return through_queue(100, n);
+}
+
+static void queue_1x1()
+{
+	bench_rate("queue_1x1", through_queue_1x1, 1000);
+}
+
+static void queue_4x4()
+{
+	bench_rate("queue_4x4", through_queue_4x4, 1000);
+}
+
+static void queue_100x100()
+{
+	bench_rate("queue_100x100", through_queue_100x100, 10000);
+}
+
+static double hand_offs(long n)
+{
+	fibers::mutex mutex;
+	fibers::condition_variable changed;
+	int turn = 0;
+	return time_all(2, [&, n](int me) {
+		for (long k = n / 2; k > 0; k--) {
+			std::unique_lock<fibers::mutex> lock(mutex);
+			while (turn != me)
+				changed.wait(lock);
+			turn = 1 - me;
+			changed.notify_one();
+		}
+	});
+}
+
+static void condition()
+{
+	bench_rate("condition", hand_offs, 1000);
+}
+
+static double promises(long n)
+{
+	int64_t sum = 0;
+	double start = bench_now();
+	for (long k = n; k > 0; k--)
+		sum += fibers::async(fibers::launch::post, std::allocator_arg, stacks(), [k] { return k; }).get();
+	double took = bench_now() - start;
+	bench_same("promise: wrong sum", sum, bench_sum(n));
+	return took;
+}
+
+static void promise()
+{
+	bench_rate("promise", promises, 1000);
+}
+
+static void select8()
+{
+	bench_skip("Boost.Fiber has no choice among several channels");
+}
+
 static void blocked_1m()
 {
 	fibers::mutex mutex;
@@ -300,12 +439,28 @@ static void sleepers_1m()
 }
 
 static const struct bench_case cases[] = {
-	{ "yield2", yield2 },	      { "yield1000", yield1000 },
-	{ "spawn_join", spawn_join }, { "spawn_1m", spawn_1m },
-	{ "pingpong", pingpong },     { "pingpong_mixed", pingpong_mixed },
-	{ "ring1000", ring1000 },     { "ring1000_mixed", ring1000_mixed },
-	{ "skynet", skynet },	      { "fanout", fanout_case },
-	{ "blocked_1m", blocked_1m }, { "sleepers_1m", sleepers_1m },
+	{ "yield2", yield2 },
+	{ "yield1000", yield1000 },
+	{ "spawn_join", spawn_join },
+	{ "spawn_1m", spawn_1m },
+	{ "pingpong", pingpong },
+	{ "pingpong_mixed", pingpong_mixed },
+	{ "ring1000", ring1000 },
+	{ "ring1000_mixed", ring1000_mixed },
+	{ "skynet", skynet },
+	{ "fanout", fanout_case },
+	{ "mutex2", mutex2 },
+	{ "mutex2_barging", mutex2_barging },
+	{ "mutex1000", mutex1000 },
+	{ "mutex1000_barging", mutex1000_barging },
+	{ "queue_1x1", queue_1x1 },
+	{ "queue_4x4", queue_4x4 },
+	{ "queue_100x100", queue_100x100 },
+	{ "condition", condition },
+	{ "promise", promise },
+	{ "select8", select8 },
+	{ "blocked_1m", blocked_1m },
+	{ "sleepers_1m", sleepers_1m },
 	{ nullptr, nullptr },
 };
 

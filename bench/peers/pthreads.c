@@ -140,23 +140,122 @@ static void fanout(void)
 	bench_fixed("fanout", crunch_all, CROWD, CROWD / 1e6);
 }
 
+/* A thread costs more to make than many critical sections: the clock runs from the first that comes through the gate to the
+ * last that is done. */
+static pthread_barrier_t gate;
+static struct {
+	double began, ended;
+} spans[CROWD];
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static long counter;
+
+static void *contender(void *arg)
+{
+	intptr_t me = (intptr_t)arg;
+
+	pthread_barrier_wait(&gate);
+	spans[me].began = bench_now();
+	for (long i = rounds; i > 0; i--) {
+		pthread_mutex_lock(&mutex);
+		counter++;
+		pthread_mutex_unlock(&mutex);
+	}
+	spans[me].ended = bench_now();
+	return NULL;
+}
+
+static double contend(int count, long n)
+{
+	counter = 0;
+	rounds = n / count;
+	pthread_barrier_init(&gate, NULL, (unsigned)count);
+	time_all(count, contender);
+	pthread_barrier_destroy(&gate);
+	bench_same("mutex: wrong count", counter, n);
+
+	double began = spans[0].began, ended = spans[0].ended;
+	for (int i = 1; i < count; i++) {
+		began = spans[i].began < began ? spans[i].began : began;
+		ended = spans[i].ended > ended ? spans[i].ended : ended;
+	}
+	return ended - began;
+}
+
+static double contend_2(long n)
+{
+	return contend(2, n);
+}
+
+static double contend_crowd(long n)
+{
+	return contend(CROWD, n);
+}
+
+static void mutex2(void)
+{
+	bench_rate("mutex2", contend_2, 2000);
+}
+
+static void mutex2_barging(void)
+{
+	bench_rate("mutex2_barging", contend_2, 2000);
+}
+
+static void mutex1000(void)
+{
+	bench_rate("mutex1000", contend_crowd, CROWD * 1000);
+}
+
+static void mutex1000_barging(void)
+{
+	bench_rate("mutex1000_barging", contend_crowd, CROWD * 1000);
+}
+
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int whose;
+
+static void *taker(void *arg)
+{
+	int me = (int)(intptr_t)arg;
+
+	for (long i = rounds; i > 0; i--) {
+		pthread_mutex_lock(&mutex);
+		while (whose != me)
+			pthread_cond_wait(&changed, &mutex);
+		whose = 1 - me;
+		pthread_cond_signal(&changed);
+		pthread_mutex_unlock(&mutex);
+	}
+	return NULL;
+}
+
+static double hand_offs(long n)
+{
+	whose = 0;
+	rounds = n / 2;
+	return time_all(2, taker);
+}
+
+static void condition(void)
+{
+	bench_rate("condition", hand_offs, 1000);
+}
+
 static void million(void)
 {
 	bench_skip("a million kernel threads is more than Linux allows by default");
 }
 
 static const struct bench_case cases[] = {
-	{ "yield2", yield2 },
-	{ "yield1000", yield1000 },
-	{ "spawn_join", spawn_join },
-	{ "spawn_1m", million },
-	{ "pingpong", pingpong },
-	{ "ring1000", ring1000 },
-	{ "skynet", million },
-	{ "fanout", fanout },
-	{ "blocked_1m", million },
-	{ "sleepers_1m", million },
-	{ NULL, NULL },
+	{ "yield2", yield2 },	      { "yield1000", yield1000 },
+	{ "spawn_join", spawn_join }, { "spawn_1m", million },
+	{ "pingpong", pingpong },     { "ring1000", ring1000 },
+	{ "skynet", million },	      { "fanout", fanout },
+	{ "mutex2", mutex2 },	      { "mutex2_barging", mutex2_barging },
+	{ "mutex1000", mutex1000 },   { "mutex1000_barging", mutex1000_barging },
+	{ "condition", condition },   { "blocked_1m", million },
+	{ "sleepers_1m", million },   { NULL, NULL },
 };
 
 /* Keeps this thread, and those that it makes, on the first CPUs that it may use. */

@@ -1,7 +1,8 @@
 /* state_threads.c - the bench cases on State Threads: one kernel thread, 16 KiB stacks without guards.
  *
  * Its nearest primitive to a semaphore is a condition variable without a mutex, beside a plain flag. It has no yield:
- * st_usleep(0) goes to the tail of the run queue by way of the timer heap. */
+ * st_usleep(0) goes to the tail of the run queue by way of the timer heap. Nothing takes the kernel thread from a thread that has
+ * a mutex, so nobody ever finds one locked. */
 #include <st.h>
 
 #include "../harness.h"
@@ -209,6 +210,90 @@ static void fanout(void)
 	bench_fixed("fanout", crunch_all, CROWD, CROWD / 1e6);
 }
 
+static st_mutex_t mutex;
+static long counter;
+
+static void *contender(void *arg)
+{
+	for (long i = rounds; i > 0; i--) {
+		st_mutex_lock(mutex);
+		counter++;
+		st_mutex_unlock(mutex);
+	}
+	return arg;
+}
+
+static double contend(int count, long n)
+{
+	if (mutex == NULL)
+		mutex = st_mutex_new();
+	counter = 0;
+	rounds = n / count;
+	double took = time_all(count, contender);
+	bench_same("mutex: wrong count", counter, n);
+	return took;
+}
+
+static double contend_2(long n)
+{
+	return contend(2, n);
+}
+
+static double contend_crowd(long n)
+{
+	return contend(CROWD, n);
+}
+
+static void mutex2(void)
+{
+	bench_rate("mutex2", contend_2, 2000);
+}
+
+static void mutex2_barging(void)
+{
+	bench_rate("mutex2_barging", contend_2, 2000);
+}
+
+static void mutex1000(void)
+{
+	bench_rate("mutex1000", contend_crowd, CROWD * 100);
+}
+
+static void mutex1000_barging(void)
+{
+	bench_rate("mutex1000_barging", contend_crowd, CROWD * 100);
+}
+
+static st_cond_t changed;
+static int whose;
+
+static void *taker(void *arg)
+{
+	int me = (int)(intptr_t)arg;
+
+	for (long i = rounds; i > 0; i--) {
+		while (whose != me)
+			st_cond_wait(changed);
+		whose = 1 - me;
+		st_cond_signal(changed);
+	}
+	return NULL;
+}
+
+static double hand_offs(long n)
+{
+	if (changed == NULL)
+		changed = st_cond_new();
+	whose = 0;
+	rounds = n / 2;
+	return time_all(2, taker);
+}
+
+static void condition(void)
+{
+	bench_rate("condition", hand_offs, 1000);
+}
+
 static st_cond_t gate;
 static long arrived;
 
@@ -263,17 +348,14 @@ static void sleepers_1m(void)
 }
 
 static const struct bench_case cases[] = {
-	{ "yield2", yield2 },
-	{ "yield1000", yield1000 },
-	{ "spawn_join", spawn_join },
-	{ "spawn_1m", spawn_1m },
-	{ "pingpong", pingpong },
-	{ "ring1000", ring1000 },
-	{ "skynet", skynet },
-	{ "fanout", fanout },
-	{ "blocked_1m", blocked_1m },
-	{ "sleepers_1m", sleepers_1m },
-	{ NULL, NULL },
+	{ "yield2", yield2 },		{ "yield1000", yield1000 },
+	{ "spawn_join", spawn_join },	{ "spawn_1m", spawn_1m },
+	{ "pingpong", pingpong },	{ "ring1000", ring1000 },
+	{ "skynet", skynet },		{ "fanout", fanout },
+	{ "mutex2", mutex2 },		{ "mutex2_barging", mutex2_barging },
+	{ "mutex1000", mutex1000 },	{ "mutex1000_barging", mutex1000_barging },
+	{ "condition", condition },	{ "blocked_1m", blocked_1m },
+	{ "sleepers_1m", sleepers_1m }, { NULL, NULL },
 };
 
 int main(int argc, char **argv)

@@ -323,14 +323,24 @@ var cases = map[string]func(){
 		fixed("spawn_1m", allThenWait, many, 1)
 		report("spawn_1m_peak", float64(usage().Maxrss)/1024)
 	},
-	"pingpong":       func() { rate("pingpong", roundTrips, 1000) },
-	"pingpong_mixed": func() { rateAfter("pingpong_mixed", roundTrips, 1000) },
-	"ring1000":       func() { rate("ring1000", hops, crowd) },
-	"ring1000_mixed": func() { rateAfter("ring1000_mixed", hops, crowd) },
-	"skynet":         func() { fixed("skynet", tree, many, many/1e6) },
-	"fanout":         func() { fixed("fanout", crunchAll, tasks, tasks/1e6) },
-	"blocked_1m":     blocked,
-	"sleepers_1m":    sleepers,
+	"pingpong":          func() { rate("pingpong", roundTrips, 1000) },
+	"pingpong_mixed":    func() { rateAfter("pingpong_mixed", roundTrips, 1000) },
+	"ring1000":          func() { rate("ring1000", hops, crowd) },
+	"ring1000_mixed":    func() { rateAfter("ring1000_mixed", hops, crowd) },
+	"skynet":            func() { fixed("skynet", tree, many, many/1e6) },
+	"fanout":            func() { fixed("fanout", crunchAll, tasks, tasks/1e6) },
+	"mutex2":            func() { rate("mutex2", contend(2), 2000) },
+	"mutex2_barging":    func() { rate("mutex2_barging", contend(2), 2000) },
+	"mutex1000":         func() { rate("mutex1000", contend(crowd), crowd*100) },
+	"mutex1000_barging": func() { rate("mutex1000_barging", contend(crowd), crowd*100) },
+	"queue_1x1":         func() { rate("queue_1x1", throughQueue(1), 1000) },
+	"queue_4x4":         func() { rate("queue_4x4", throughQueue(4), 1000) },
+	"queue_100x100":     func() { rate("queue_100x100", throughQueue(100), 10000) },
+	"condition":         func() { rate("condition", handOffs, 1000) },
+	"promise":           func() { rate("promise", promises, 1000) },
+	"select8":           func() { rate("select8", selectAmong8, 1000) },
+	"blocked_1m":        blocked,
+	"sleepers_1m":       sleepers,
 }
 
 func main() {
