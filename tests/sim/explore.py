@@ -833,7 +833,33 @@ class Options(Test):
         self.assertRegex(said.out, r'main +hd_checkpoint +turns\.c:\d+')
 
 
+def races():
+    """All that there are: primitive, event, event."""
+    return [line.split('\t') for line in Said([program('races')]).out.splitlines()]
+
+
+class Races(Test):
+    """Two events for one waiter, on every primitive: nothing is lost or doubled."""
+    RANDOM, PCT = (3, 3) if ASAN else (20, 10)
+
+    def test_nothing_is_lost(self, random=None, pct=None):
+        self.assertGreater(len(races()), 200)
+        for race in races():
+            with self.subTest(' '.join(race)):
+                self.nothing(explore(f'--policy random --schedules {random or self.RANDOM}', [program('races'), *race]))
+                self.nothing(explore(f'--policy pct:3 --schedules {pct or self.PCT}', [program('races'), *race]))
+
+    def test_both_may_win(self):
+        """A race that always ends the same way would prove nothing."""
+        for race in ['semaphore', 'grant', 'timeout'], ['monitor', 'grant', 'cancel'], ['queue, to take', 'grant', 'close']:
+            said = {Said([program('races'), *race], env={'HEDDLE_SIM': f'random:{seed}'}).out for seed in range(30)}
+            self.assertEqual(said, {'got\n', 'not\n'}, race)
+
+
 class Stress(Test):
+    def test_races(self):
+        Races.test_nothing_is_lost(self, 2000, 1000)
+
     def test_a_thousand_seeds_replayed_twice(self):
         for seed in range(1000):
             once, twice = replay(seed, subject('repeat')), replay(seed, subject('repeat'))

@@ -1,0 +1,823 @@
+/* races/races.c - two events compete for one waiter, on every primitive.
+ *
+ * The cast: the *victim* waits, and two events happen to it; a *bystander* comes to wait for the same thing, and must get it whatever
+ * becomes of the victim; the *giver* has what they wait for, and gives it: at once if that is one of the events, and in any case at
+ * the end. What each primitive must conserve is checked when all have ended: what was given = what was got + what is left. */
+#include "races/races.h"
+
+#include <errno.h>
+#include <heddle.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(cond) ((cond) ? (void)0 : violated(#cond, __LINE__))
+
+const char *const event_names[EVENTS] = { "grant", "timeout", "cancel", "suspend", "terminate", "close" };
+
+static const struct primitive *now;
+static enum event events[2];
+
+static void violated(const char *what, int line)
+{
+	fprintf(stderr, "races: %s and %s of who waits for a %s: line %d: %s\n", event_names[events[0]], event_names[events[1]],
+		*(const char *const *)now, line, what);
+	abort();
+}
+
+struct primitive {
+	const char *name;
+	void (*arrange)(void);	    /* by the giver, before anybody waits */
+	int (*wait)(hd_time until); /* what the victim and the bystander do; 0 when they got it */
+	void (*give)(void);	    /* by the giver: for one, or for all */
+	int gifts;		    /* how many it takes for the victim and the bystander */
+	void (*close)(void);	    /* or NULL */
+	void (*check)(int got);	    /* when all have ended; by how many it was got */
+	void (*mend)(bool got);	    /* when the victim has ended: what the others miss without it; or NULL */
+	bool alone;		    /* no bystander */
+	bool hears_no_cancel;
+};
+
+static _Atomic int given; /* gifts that were accepted */
+
+/* ---- semaphores ---- */
+
+static struct hd_semaphore semaphore;
+
+static void new_semaphore(void)
+{
+	hd_semaphore_init(&semaphore, 0);
+}
+
+static int wait_semaphore(hd_time until)
+{
+	return hd_semaphore_wait(&semaphore, until);
+}
+
+static void signal_semaphore(void)
+{
+	MUST(hd_semaphore_signal(&semaphore) == 0);
+	given++;
+}
+
+static void count_signals(int got)
+{
+	int left = 0;
+
+	while (hd_semaphore_try_wait(&semaphore) == 0)
+		left++;
+	MUST(given == got + left);
+}
+
+/* What two must not do at once. */
+static _Atomic int inside;
+static void alone_in_it(void *arg)
+{
+	(void)arg;
+	MUST(++inside == 1);
+	hd_yield();
+	MUST(inside-- == 1);
+}
+
+static int wait_critical(hd_time until)
+{
+	return hd_semaphore_critical(&semaphore, alone_in_it, NULL, until);
+}
+
+static void one_signal_left(int got)
+{
+	(void)got;
+	MUST(hd_semaphore_try_wait(&semaphore) == 0);
+	MUST(hd_semaphore_try_wait(&semaphore) == -EAGAIN);
+}
+
+/* ---- mutexes ---- */
+
+static struct hd_mutex mutex;
+
+static void lock_new(unsigned flags)
+{
+	hd_mutex_init(&mutex, flags);
+	MUST(hd_mutex_lock(&mutex, HD_FOREVER) == 0);
+}
+static void lock_fifo(void)
+{
+	lock_new(0);
+}
+static void lock_barging(void)
+{
+	lock_new(HD_BARGING);
+}
+static void lock_by_priority(void)
+{
+	lock_new(HD_BY_PRIORITY);
+}
+static void lock_inherit(void)
+{
+	lock_new(HD_INHERIT | HD_BY_PRIORITY);
+}
+
+static int wait_mutex(hd_time until)
+{
+	return hd_mutex_critical(&mutex, alone_in_it, NULL, until);
+}
+
+static void unlock_mutex(void)
+{
+	MUST(hd_mutex_unlock(&mutex) == 0);
+}
+
+static void mutex_is_free(int got)
+{
+	(void)got;
+	MUST(hd_mutex_try_lock(&mutex) == 0);
+	MUST(hd_mutex_unlock(&mutex) == 0);
+	MUST(hd_mutex_unlock(&mutex) == -EPERM);
+}
+
+/* ---- monitors ---- */
+
+static struct hd_monitor monitor;
+static int ready;
+
+static void new_monitor(void)
+{
+	hd_monitor_init(&monitor, 0);
+	ready = 0;
+}
+static void new_barging_monitor(void)
+{
+	hd_monitor_init(&monitor, HD_BARGING);
+	ready = 0;
+}
+
+static void leave_monitor(void *arg)
+{
+	(void)arg;
+	MUST(inside == 0);
+	MUST(hd_monitor_exit(&monitor) == 0); /* it is inside whenever this runs, at the depth that it had */
+	MUST(hd_monitor_exit(&monitor) == 0);
+}
+
+/* Twice inside, so that leaving it while waiting must leave both times. */
+static int wait_monitor(hd_time until)
+{
+	struct hd_cleanup cleanup;
+	int err = hd_monitor_enter(&monitor, HD_FOREVER);
+
+	MUST(err == 0);
+	MUST(hd_monitor_enter(&monitor, HD_FOREVER) == 0);
+	hd_cleanup_push(&cleanup, leave_monitor, NULL);
+	while (ready == 0 && err == 0)
+		err = hd_monitor_wait(&monitor, NULL, until);
+	alone_in_it(NULL);
+	if (err == 0)
+		ready--;
+	hd_cleanup_pop(&cleanup, true);
+	return err;
+}
+
+static void signal_monitor(void)
+{
+	MUST(hd_monitor_enter(&monitor, HD_FOREVER) == 0);
+	ready++;
+	given++;
+	MUST(hd_monitor_signal(&monitor, NULL) == 0);
+	MUST(hd_monitor_exit(&monitor) == 0);
+}
+
+static void count_ready(int got)
+{
+	MUST(given == got + ready);
+	MUST(hd_mutex_try_lock(&monitor.mutex) == 0);
+}
+
+/* ---- read-write locks ---- */
+
+static struct hd_rwlock rwlock;
+static _Atomic int readers, writers;
+
+static void write_new(enum hd_rwlock_prefers prefers)
+{
+	hd_rwlock_init(&rwlock, prefers);
+	readers = writers = 0;
+	MUST(hd_rwlock_write(&rwlock, HD_FOREVER) == 0);
+}
+static void write_fair(void)
+{
+	write_new(HD_PREFER_NOBODY);
+}
+static void write_readers(void)
+{
+	write_new(HD_PREFER_READERS);
+}
+static void write_writers(void)
+{
+	write_new(HD_PREFER_WRITERS);
+}
+
+static int wait_read(hd_time until)
+{
+	int err = hd_rwlock_read(&rwlock, until);
+
+	if (err != 0)
+		return err;
+	readers++;
+	MUST(writers == 0);
+	hd_yield();
+	readers--;
+	MUST(hd_rwlock_unlock(&rwlock) == 0);
+	return 0;
+}
+
+static int wait_write(hd_time until)
+{
+	int err = hd_rwlock_write(&rwlock, until);
+
+	if (err != 0)
+		return err;
+	MUST(++writers == 1 && readers == 0);
+	hd_yield();
+	MUST(writers-- == 1 && readers == 0);
+	MUST(hd_rwlock_unlock(&rwlock) == 0);
+	return 0;
+}
+
+/* One of the two writes, the other reads. */
+static _Atomic int turn;
+static int wait_rwlock(hd_time until)
+{
+	return turn++ % 2 == 0 ? wait_write(until) : wait_read(until);
+}
+
+static void unlock_rwlock(void)
+{
+	MUST(hd_rwlock_unlock(&rwlock) == 0);
+}
+
+static void rwlock_is_free(int got)
+{
+	(void)got;
+	MUST(hd_rwlock_try_write(&rwlock) == 0);
+	MUST(hd_rwlock_unlock(&rwlock) == 0);
+	MUST(hd_rwlock_unlock(&rwlock) == -EPERM);
+}
+
+/* ---- barriers: the victim, the bystander and the giver must meet ---- */
+
+static struct hd_barrier barrier;
+static _Atomic int passed, last;
+
+static void new_barrier(void)
+{
+	hd_barrier_init(&barrier, 3);
+	passed = last = 0;
+}
+
+static int wait_barrier(hd_time until)
+{
+	int answer = hd_barrier_wait(&barrier, until);
+
+	if (answer >= 0) {
+		passed++;
+		last += answer;
+	}
+	return answer >= 0 ? 0 : answer;
+}
+
+static void come_to_barrier(void)
+{
+	MUST(wait_barrier(HD_FOREVER) == 0);
+}
+
+static void come_instead(bool got)
+{
+	if (!got)
+		MUST(wait_barrier(HD_FOREVER) == 0);
+}
+
+static void three_passed(int got)
+{
+	(void)got;
+	MUST(passed == 3 && last == 1);
+	MUST(hd_barrier_wait(&barrier, 0) == -ETIMEDOUT); /* nobody is there: it counts from nothing again */
+}
+
+/* ---- once: the giver is at it, and the others wait till it is done ---- */
+
+static struct hd_once once;
+static struct hd_semaphore may_finish;
+static _Atomic int times;
+
+static void be_at_it(void *arg)
+{
+	(void)arg;
+	times++;
+	hd_semaphore_wait(&may_finish, HD_FOREVER);
+}
+
+static void *do_it_once(void *arg)
+{
+	MUST(hd_once(&once, be_at_it, NULL, HD_FOREVER) == 0);
+	return arg;
+}
+
+static hd_pid doer;
+static void begin_once(void)
+{
+	memset(&once, 0, sizeof once);
+	hd_semaphore_init(&may_finish, 0);
+	times = 0;
+	doer = hd_spawn(do_it_once, NULL);
+	while (times == 0)
+		hd_yield();
+}
+
+static int wait_once(hd_time until)
+{
+	return hd_once(&once, be_at_it, NULL, until);
+}
+
+static void finish_once(void)
+{
+	MUST(hd_semaphore_signal(&may_finish) == 0);
+}
+
+static void done_once(int got)
+{
+	(void)got;
+	MUST(hd_join(doer, NULL, HD_FOREVER) == 0);
+	MUST(times == 1 && hd_once_is_done(&once));
+}
+
+/* ---- events, wait groups ---- */
+
+static struct hd_event event;
+
+static void new_event(void)
+{
+	hd_event_init(&event, 0);
+}
+static void new_auto_event(void)
+{
+	hd_event_init(&event, HD_EVENT_AUTO);
+}
+
+static int wait_event(hd_time until)
+{
+	return hd_event_wait(&event, until);
+}
+
+static void set_event(void)
+{
+	MUST(hd_event_set(&event) == 0);
+	given++;
+}
+
+static void event_is_set(int got)
+{
+	(void)got;
+	MUST(hd_event_is_set(&event));
+}
+
+/* A set while it is set is lost: so one may be missing, and never one too many. */
+static void auto_event_adds_up(int got)
+{
+	int left = hd_event_try_wait(&event) == 0;
+
+	MUST(got + left <= given && got + left >= given - 1);
+	MUST(hd_event_try_wait(&event) == -EAGAIN);
+}
+
+static struct hd_waitgroup waitgroup;
+
+static void new_waitgroup(void)
+{
+	hd_waitgroup_init(&waitgroup, 1);
+}
+
+static int wait_waitgroup(hd_time until)
+{
+	return hd_waitgroup_wait(&waitgroup, until);
+}
+
+static void done_waitgroup(void)
+{
+	MUST(hd_waitgroup_done(&waitgroup) == 0);
+}
+
+static void waitgroup_is_done(int got)
+{
+	(void)got;
+	MUST(hd_waitgroup_wait(&waitgroup, 0) == 0);
+	MUST(hd_waitgroup_done(&waitgroup) == -EINVAL);
+}
+
+/* ---- promises ---- */
+
+static hd_promise *promise;
+
+static void new_promise(void)
+{
+	promise = hd_promise_new();
+	MUST(promise != NULL);
+}
+
+static int wait_promise(hd_time until)
+{
+	void *value = NULL;
+	int err = hd_promise_value(promise, &value, until);
+
+	MUST(err != 0 || value == &promise);
+	return err == -EIO ? -EPIPE : err;
+}
+
+static void set_promise(void)
+{
+	int err = hd_promise_set(promise, &promise);
+	MUST(err == 0 || err == -EALREADY);
+	given += err == 0;
+}
+
+static void fail_promise(void)
+{
+	int err = hd_promise_fail(promise, EIO);
+	MUST(err == 0 || err == -EALREADY);
+}
+
+static void promise_is_settled(int got)
+{
+	MUST(hd_promise_has_value(promise) == (given == 1));
+	MUST(hd_promise_has_failed(promise) == (given == 0));
+	MUST(got == 0 || given == 1);
+	hd_promise_release(promise);
+}
+
+/* ---- queues ---- */
+
+static hd_queue *queue;
+static _Atomic int put_sum, taken_sum, put_count;
+
+static void new_queue(size_t capacity)
+{
+	queue = hd_queue_new(sizeof(int), capacity);
+	MUST(queue != NULL);
+	put_sum = taken_sum = put_count = 0;
+}
+static void new_empty_queue(void)
+{
+	new_queue(0);
+}
+static void new_full_queue(void)
+{
+	int item = 1000;
+
+	new_queue(1);
+	MUST(hd_queue_put(queue, &item, HD_FOREVER) == 0);
+	put_sum = item;
+	put_count = 1;
+}
+
+static int wait_next(hd_time until)
+{
+	int item = 0, err = hd_queue_next(queue, &item, until);
+
+	if (err == 0)
+		taken_sum += item;
+	return err;
+}
+
+static int wait_put(hd_time until)
+{
+	int item = 1 << put_count++, err = hd_queue_put(queue, &item, until);
+
+	if (err == 0)
+		put_sum += item;
+	return err;
+}
+
+static void put_item(void)
+{
+	int err = wait_put(HD_FOREVER);
+	MUST(err == 0 || err == -EPIPE);
+}
+
+static void take_item(void)
+{
+	int err = wait_next(HD_FOREVER);
+	MUST(err == 0 || err == -EPIPE);
+}
+
+static void close_queue(void)
+{
+	MUST(hd_queue_close(queue) == 0);
+}
+
+static void items_add_up(int got)
+{
+	int item;
+
+	(void)got;
+	while (hd_queue_try_next(queue, &item) == 0)
+		taken_sum += item;
+	MUST(put_sum == taken_sum);
+	hd_queue_drop(queue);
+}
+
+/* ---- select: two queues, and a semaphore ---- */
+
+static hd_queue *other;
+
+static void new_choice(void)
+{
+	new_queue(0);
+	other = queue;
+	new_queue(1);
+	new_semaphore();
+}
+
+static int wait_choice(hd_time until)
+{
+	int a = 0, b = 0;
+	struct hd_case cases[] = { hd_case_next(queue, &a), hd_case_semaphore(&semaphore), hd_case_next(other, &b) };
+	int i = hd_select(cases, 3, until);
+
+	if (i < 0)
+		return i;
+	MUST(i < 3 && (a == 0 || i == 0) && (b == 0 || i == 2));
+	if (cases[i].err == 0)
+		taken_sum += i == 1 ? 500 : a + b;
+	return cases[i].err;
+}
+
+static void give_choice(void)
+{
+	int item = 100;
+
+	if (given++ % 2 == 0) {
+		int err = hd_queue_put(queue, &item, HD_FOREVER);
+		MUST(err == 0 || err == -EPIPE);
+		put_sum += err == 0 ? item : 0;
+		return;
+	}
+	MUST(hd_semaphore_signal(&semaphore) == 0);
+	put_sum += 500;
+	item = 3;
+	MUST(hd_queue_put(other, &item, HD_FOREVER) == 0);
+	put_sum += item;
+}
+
+static void choices_add_up(int got)
+{
+	int item;
+
+	while (hd_semaphore_try_wait(&semaphore) == 0)
+		taken_sum += 500;
+	while (hd_queue_try_next(other, &item) == 0)
+		taken_sum += item;
+	hd_queue_drop(other);
+	items_add_up(got);
+}
+
+/* ---- joining, groups ---- */
+
+static struct hd_semaphore may_end;
+static hd_pid target;
+
+static void *wait_to_end(void *arg)
+{
+	while (hd_semaphore_wait(&may_end, HD_FOREVER) == -ECANCELED)
+		hd_cancel_clear(); /* a member that does not listen */
+	return arg;
+}
+
+static void new_target(void)
+{
+	hd_semaphore_init(&may_end, 0);
+	target = hd_spawn(wait_to_end, &target);
+	MUST(target > 0);
+}
+
+static int wait_join(hd_time until)
+{
+	void *result = NULL;
+	int err = hd_join(target, &result, until);
+
+	MUST(err != 0 || result == &target);
+	return err;
+}
+
+static void let_target_end(void)
+{
+	MUST(hd_semaphore_signal(&may_end) == 0);
+}
+
+static void target_is_joined_once(int got)
+{
+	MUST(hd_join(target, NULL, HD_FOREVER) == (got == 1 ? -ESRCH : 0));
+}
+
+static hd_pid member;
+
+static void new_group(void)
+{
+	hd_semaphore_init(&may_end, 0);
+	member = 0;
+}
+
+static int wait_group(hd_time until)
+{
+	struct hd_group group = { .owner = 0 };
+
+	member = hd_group_spawn(&group, wait_to_end, NULL);
+	MUST(member > 0);
+	int err = hd_group_wait(&group, until);
+	MUST(hd_priority(member) == -ESRCH); /* whatever it answers, nobody is left */
+	return err;
+}
+
+static void nobody_is_left(int got)
+{
+	(void)got;
+	MUST(member == 0 || hd_priority(member) == -ESRCH);
+}
+
+static const struct primitive primitives[] = {
+	{ "semaphore", new_semaphore, wait_semaphore, signal_semaphore, 2, NULL, count_signals, NULL, false, false },
+	{ "critical section", new_semaphore, wait_critical, signal_semaphore, 1, NULL, one_signal_left, NULL, false, false },
+	{ "mutex", lock_fifo, wait_mutex, unlock_mutex, 1, NULL, mutex_is_free, NULL, false, true },
+	{ "barging mutex", lock_barging, wait_mutex, unlock_mutex, 1, NULL, mutex_is_free, NULL, false, true },
+	{ "mutex by priority", lock_by_priority, wait_mutex, unlock_mutex, 1, NULL, mutex_is_free, NULL, false, true },
+	{ "inheriting mutex", lock_inherit, wait_mutex, unlock_mutex, 1, NULL, mutex_is_free, NULL, false, true },
+	{ "monitor", new_monitor, wait_monitor, signal_monitor, 2, NULL, count_ready, NULL, false, false },
+	{ "barging monitor", new_barging_monitor, wait_monitor, signal_monitor, 2, NULL, count_ready, NULL, false, false },
+	{ "rwlock", write_fair, wait_rwlock, unlock_rwlock, 1, NULL, rwlock_is_free, NULL, false, false },
+	{ "rwlock for readers", write_readers, wait_rwlock, unlock_rwlock, 1, NULL, rwlock_is_free, NULL, false, false },
+	{ "rwlock for writers", write_writers, wait_rwlock, unlock_rwlock, 1, NULL, rwlock_is_free, NULL, false, false },
+	{ "barrier", new_barrier, wait_barrier, come_to_barrier, 1, NULL, three_passed, come_instead, false, false },
+	{ "once", begin_once, wait_once, finish_once, 1, NULL, done_once, NULL, false, false },
+	{ "event", new_event, wait_event, set_event, 1, NULL, event_is_set, NULL, false, false },
+	{ "auto event", new_auto_event, wait_event, set_event, 2, NULL, auto_event_adds_up, NULL, true, false },
+	{ "wait group", new_waitgroup, wait_waitgroup, done_waitgroup, 1, NULL, waitgroup_is_done, NULL, false, false },
+	{ "promise", new_promise, wait_promise, set_promise, 1, fail_promise, promise_is_settled, NULL, false, false },
+	{ "queue, to take", new_empty_queue, wait_next, put_item, 2, close_queue, items_add_up, NULL, false, false },
+	{ "queue, to put", new_full_queue, wait_put, take_item, 2, close_queue, items_add_up, NULL, false, false },
+	{ "select", new_choice, wait_choice, give_choice, 2, close_queue, choices_add_up, NULL, false, false },
+	{ "join", new_target, wait_join, let_target_end, 1, NULL, target_is_joined_once, NULL, true, false },
+	{ "group", new_group, wait_group, let_target_end, 1, NULL, nobody_is_left, NULL, true, false },
+};
+const size_t primitive_count = sizeof primitives / sizeof primitives[0];
+
+const char *primitive_name(size_t i)
+{
+	return primitives[i].name;
+}
+
+bool can_happen(size_t primitive, enum event e)
+{
+	return e != CLOSE || primitives[primitive].close != NULL;
+}
+
+/* ---- the race ---- */
+
+static struct hd_semaphore arranged, go, settled;
+static hd_pid victim_pid;
+static int victim_result, bystander_result, deadline;
+
+#define NOT_BACK 1 /* it never came back from its wait */
+
+static bool happens(enum event e)
+{
+	return events[0] == e || events[1] == e;
+}
+
+static void *giver(void *arg)
+{
+	now->arrange();
+	hd_semaphore_signal(&arranged);
+	hd_semaphore_wait(happens(GRANT) ? &go : &settled, HD_FOREVER);
+	now->give();
+	if (happens(GRANT))
+		hd_semaphore_wait(&settled, HD_FOREVER);
+	for (int i = 1; i < now->gifts; i++)
+		now->give();
+	return arg;
+}
+
+static void *victim(void *arg)
+{
+	victim_result = now->wait(happens(TIMEOUT) ? hd_after(HD_US(deadline)) : HD_FOREVER);
+	return arg;
+}
+
+static void *bystander(void *arg)
+{
+	bystander_result = now->wait(HD_FOREVER);
+	return arg;
+}
+
+static void *perform(void *arg)
+{
+	int err = 0;
+
+	hd_semaphore_wait(&go, HD_FOREVER);
+	switch (*(enum event *)arg) {
+	case CANCEL:
+		err = hd_cancel(victim_pid);
+		break;
+	case SUSPEND:
+		err = hd_suspend(victim_pid, HD_FOREVER);
+		break;
+	case TERMINATE:
+		err = hd_terminate(victim_pid, HD_FOREVER);
+		break;
+	case CLOSE:
+		now->close();
+		break;
+	default:
+		break;
+	}
+	MUST(err == 0 || err == -ESRCH);
+	return NULL;
+}
+
+/* The victim may be stopped till the end; and what stops it may wait for what is given at the end. */
+static void *let_go_on(void *arg)
+{
+	int err = hd_resume(victim_pid);
+
+	MUST(err == 0 || err == -EALREADY || err == -ESRCH);
+	return arg;
+}
+
+static void check_victim(const struct hd_end *end)
+{
+	switch (victim_result) {
+	case NOT_BACK:
+		MUST(end->kind == HD_END_KILLED && happens(TERMINATE));
+		return;
+	case -ETIMEDOUT:
+		MUST(happens(TIMEOUT));
+		break;
+	case -ECANCELED:
+		MUST(happens(CANCEL) && !now->hears_no_cancel);
+		break;
+	case -EPIPE:
+		MUST(happens(CLOSE));
+		break;
+	default:
+		MUST(victim_result == 0);
+	}
+	MUST(end->kind == HD_END_RETURNED || (end->kind == HD_END_KILLED && happens(TERMINATE)));
+}
+
+bool race(size_t primitive, enum event a, enum event b, int delay)
+{
+	hd_pid performers[2], giver_pid, bystander_pid = 0;
+	struct hd_end end;
+
+	now = &primitives[primitive];
+	events[0] = a;
+	events[1] = b;
+	deadline = delay;
+	given = inside = turn = 0;
+	victim_result = NOT_BACK;
+	bystander_result = 0;
+	hd_semaphore_init(&arranged, 0);
+	hd_semaphore_init(&go, 0);
+	hd_semaphore_init(&settled, 0);
+	giver_pid = hd_spawn(giver, NULL);
+	hd_semaphore_wait(&arranged, HD_FOREVER);
+	victim_pid = hd_spawn(victim, NULL);
+	for (int i = 0; i < 2; i++)
+		performers[i] = hd_spawn(perform, &events[i]);
+	for (int i = 0; i < 3; i++)
+		hd_semaphore_signal(&go);
+	if (!now->alone)
+		bystander_pid = hd_spawn(bystander, NULL);
+	if (happens(SUSPEND)) /* whoever suspends it has, or it has ended */
+		for (int i = 0; i < 2; i++)
+			if (events[i] == SUSPEND)
+				MUST(hd_join(performers[i], NULL, HD_FOREVER) == 0);
+	hd_pid resumer = hd_spawn(let_go_on, NULL);
+	for (int i = 0; i < 2; i++)
+		if (events[i] != SUSPEND && events[i] != TERMINATE)
+			MUST(hd_join(performers[i], NULL, HD_FOREVER) == 0);
+	hd_semaphore_signal(&settled);
+	MUST(hd_join_end(victim_pid, &end, HD_FOREVER) == 0);
+	for (int i = 0; i < 2; i++)
+		if (events[i] == TERMINATE)
+			MUST(hd_join(performers[i], NULL, HD_FOREVER) == 0);
+	MUST(hd_join(resumer, NULL, HD_FOREVER) == 0);
+	check_victim(&end);
+	if (now->mend != NULL)
+		now->mend(victim_result == 0);
+	if (bystander_pid != 0) {
+		MUST(hd_join(bystander_pid, NULL, HD_FOREVER) == 0);
+		MUST(bystander_result == 0 || (bystander_result == -EPIPE && happens(CLOSE)));
+	}
+	MUST(hd_join(giver_pid, NULL, HD_FOREVER) == 0);
+	int got = (victim_result == 0) + (bystander_pid != 0 && bystander_result == 0);
+	now->check(got);
+	return victim_result == 0;
+}
