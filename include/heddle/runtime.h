@@ -16,6 +16,15 @@ enum hd_preempted {
 	HD_PREEMPTED_HEAD      /* POSIX's and Squeak's way */
 };
 
+/* What to do when processes wait for each other in a circle, through mutexes, monitors, rwlocks, joins and the like, while others can
+ * still run. When nobody can run any more, hd_run answers -EDEADLK in any case. */
+enum hd_deadlock {
+	HD_DEADLOCK_IGNORE = 0, /* nothing: it is not looked for */
+	HD_DEADLOCK_REPORT, /* who waits for whom, and where, is printed to stderr when the circle closes; and who of a high priority
+				 * waits for one of a low priority that others keep from running */
+	HD_DEADLOCK_ABORT /* the same, and a circle aborts the program */
+};
+
 /* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set. */
 struct hd_config {
 	unsigned workers;      /* HEDDLE_WORKERS, 1 to 1024 kernel threads that run processes; 0 is one for each CPU */
@@ -24,7 +33,9 @@ struct hd_config {
 	hd_time quantum;       /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
 	enum hd_preempted preempted; /* HEDDLE_PREEMPTED=tail|head */
 	bool movable;		     /* HEDDLE_MOVABLE=0|1; processes may change kernel thread: see hd_spawn.movable */
-	bool fixed;		     /* take these values, whatever the environment says */
+	enum hd_deadlock
+		deadlock; /* HEDDLE_DEADLOCK=report|abort; looking costs some microseconds for each wait for an owner */
+	bool fixed;	  /* take these values, whatever the environment says */
 };
 
 /* Runs `main(arg)` as the first process, with priority 40, and everything that it spawns. `config` may be NULL. Returns

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "life/life.h"
+#include "os/memory.h"
 #include "os/thread.h"
 #include "sched/switch.h"
 
@@ -98,6 +99,8 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 			hd__locals_destroy(me);
 		w = hd__self();
 	}
+	if (unlikely(inner->trail != NULL))
+		hd__os_free(inner->trail);
 	hd__account(w, me, ld_rlx(&w->sched->now));
 	char *stack = me->stack;
 	unsigned size_class = me->stack_class;

@@ -36,18 +36,36 @@ const char *hd__wait_name(enum hd_wait why)
 	return names[why];
 }
 
-/* Whoever has what p waits for. Only p's home worker can look at its waiter. */
-static hd_pid holder_of(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, uint64_t control)
+bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge *edge)
 {
-	if (control & HD__DEAD || w == NULL || !hd__is_pinned_to(p, w) || p->state != HD_WAITING || p->waiter == NULL)
-		return 0;
-	(void)sched;
-	if (p->waiter->owner == NULL || ld_rlx(&p->waiter->why) == HD_WAIT_CONDITION)
-		return 0;
-	return ld_rlx(p->waiter->owner);
+	struct hd_waiter x;
+	int64_t holder;
+	uint64_t control = ld_acq(&p->control);
+
+	edge->waiter = ld_acq(&p->waiter);
+	edge->switches = ld_acq(&p->switches);
+	edge->timed = ld_acq(&p->timer) != 0;
+	/* Its record is on a stack that may be another's by now, and what it waits for may be gone: but then it does not wait there any
+	 * more when we look again. */
+	if (control & HD__DEAD || edge->waiter == NULL || !hd__os_peek(&x, edge->waiter, sizeof x))
+		return false;
+	edge->why = x.why;
+	if (x.owner == NULL || x.why == HD_WAIT_CONDITION || !hd__os_peek(&holder, x.owner, sizeof holder))
+		return false;
+	edge->holder = holder;
+	return (ld_acq(&p->outcome) == HD__WAITING || x.place == HD__MOVED) && ld_acq(&p->waiter) == edge->waiter &&
+	       ld_acq(&p->switches) == edge->switches && HD__GENERATION(ld_acq(&p->control)) == HD__GENERATION(control) &&
+	       holder != 0 && holder != hd__pid(&sched->table, p);
 }
 
-void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info)
+/* Whoever has what p waits for; less than 0 is a plain thread. */
+static hd_pid holder_of(struct hd__sched *sched, struct hd_process *p)
+{
+	struct hd__edge edge;
+	return ld_acq(&p->state) == HD_WAITING && hd__edge_of(sched, p, &edge) ? edge.holder : 0;
+}
+
+void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_process_info *info)
 {
 	uint64_t control = ld_acq(&p->control);
 	unsigned state = ld_acq(&p->state);
@@ -68,7 +86,7 @@ void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_proces
 		.policy = HD__CONTROL_POLICY(control),
 		.worker = (int)ld_rlx(&p->home)->index,
 		.why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
-		.holder = holder_of(sched, w, p, control),
+		.holder = holder_of(sched, p),
 		.since = ld_acq(&p->since),
 		.cpu_time = ld_acq(&p->cpu_time),
 		.switches = ld_acq(&p->switches),
@@ -90,7 +108,7 @@ int hd_process_info(hd_pid pid, struct hd_process_info *info)
 		return -EPERM;
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 	if (p != NULL && hd__alive_or_zombie(p, pid)) {
-		hd__describe(caller.sched, caller.w, p, info);
+		hd__describe(caller.sched, p, info);
 		if (info->pid == pid && hd__alive_or_zombie(p, pid))
 			err = 0;
 	}

@@ -90,7 +90,18 @@ void hd__pass_boost_on(struct hd__sched *sched, struct hd_process *p);
 
 void hd__locals_destroy(struct hd_process *me);
 
-void hd__describe(struct hd__sched *sched, struct hd_worker *w, struct hd_process *p, struct hd_process_info *info);
+/* For whom a process waits, as long as that is so. */
+struct hd__edge {
+	hd_pid holder; /* less than 0: a plain thread */
+	enum hd_wait why;
+	bool timed; /* not for ever */
+	struct hd_waiter *waiter;
+	uint64_t switches;
+};
+/* Whether p waits for somebody. Any thread; p may be going on this moment. */
+bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge *edge);
+
+void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_process_info *info);
 const char *hd__wait_name(enum hd_wait why);
 
 #endif

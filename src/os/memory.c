@@ -192,6 +192,16 @@ void hd__os_discard(const struct hd__piece *pieces, size_t n)
 	errno = saved;
 }
 
+int hd__os_peek(void *to, const void *from, size_t n)
+{
+	int saved = errno;
+	struct iovec into = { to, n }, what = { (void *)(uintptr_t)from, n };
+	long got = syscall(SYS_process_vm_readv, (long)getpid(), &into, 1L, &what, 1L, 0L); /* the sanitizers do not mind it */
+
+	errno = saved;
+	return got == (long)n;
+}
+
 char *hd__os_lowest_resident(char *base, size_t size)
 {
 	int saved = errno;

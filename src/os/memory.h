@@ -41,6 +41,9 @@ struct hd__piece {
 };
 void hd__os_discard(const struct hd__piece *pieces, size_t n);
 
+/* Copies n bytes from where there may be no memory any more. Returns whether there was. */
+int hd__os_peek(void *to, const void *from, size_t n);
+
 /* The lowest address in [base, base + size) that has memory behind it; base + size when none has. */
 char *hd__os_lowest_resident(char *base, size_t size);
 

@@ -83,6 +83,8 @@ struct hd_group;
 struct hd_mutex;
 struct hd__locals;
 
+struct hd__trail;
+
 /* What only a process that has begun needs: at the top of its stack, and written by it, or by its home worker. */
 struct hd__inner {
 	struct hd__locals *locals;
@@ -90,10 +92,11 @@ struct hd__inner {
 	struct hd_group *groups;     /* that it has opened, the newest first */
 	struct hd_waiter
 		*won; /* it waits in several queues: the record that was claimed; written by whoever did, NULL: none yet */
-	struct hd_mutex *held; /* of those with HD_INHERIT, what it has */
-	hd_time quantum_left;  /* HD_RR, HD_IO: of the current quantum; 0: a new one */
-	bool deaf;	       /* cancels and terminations wait */
-	bool unwinds;	       /* a cancel ends it */
+	struct hd_mutex *held;	 /* of those with HD_INHERIT, what it has */
+	hd_time quantum_left;	 /* HD_RR, HD_IO: of the current quantum; 0: a new one */
+	struct hd__trail *trail; /* config.deadlock: where it last waited for an owner; or NULL */
+	bool deaf;		 /* cancels and terminations wait */
+	bool unwinds;		 /* a cancel ends it */
 };
 
 /* Whoever must hear of a process's end, besides its joiner: a group or a promise. */

@@ -54,8 +54,9 @@ static int from_environment(struct hd_config *c)
 {
 	static const char *const policies[] = { "fifo", "rr", "io", NULL };
 	static const char *const preempted[] = { "tail", "head", NULL };
+	static const char *const deadlocks[] = { "report", "abort", NULL };
 	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, movable = c->movable;
-	int policy = (int)c->policy, where = (int)c->preempted;
+	int policy = (int)c->policy, where = (int)c->preempted, deadlock = (int)c->deadlock;
 	int err = 0;
 
 	if ((err = number("HEDDLE_WORKERS", 1, HD__WORKERS_MAX, &workers)) != 0 ||
@@ -63,7 +64,8 @@ static int from_environment(struct hd_config *c)
 	    (err = word("HEDDLE_POLICY", policies, HD_FIFO, &policy)) != 0 ||
 	    (err = number("HEDDLE_QUANTUM", 1, LLONG_MAX / 2, &quantum)) != 0 ||
 	    (err = word("HEDDLE_PREEMPTED", preempted, HD_PREEMPTED_TAIL, &where)) != 0 ||
-	    (err = number("HEDDLE_MOVABLE", 0, 1, &movable)) != 0)
+	    (err = number("HEDDLE_MOVABLE", 0, 1, &movable)) != 0 ||
+	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_REPORT, &deadlock)) != 0)
 		return err;
 	c->workers = (unsigned)workers;
 	c->stack_size = (size_t)stack_size;
@@ -71,6 +73,7 @@ static int from_environment(struct hd_config *c)
 	c->quantum = quantum;
 	c->preempted = (enum hd_preempted)where;
 	c->movable = movable != 0;
+	c->deadlock = (enum hd_deadlock)deadlock;
 	return 0;
 }
 
@@ -87,6 +90,8 @@ int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
 		return refuse("policy", -EINVAL);
 	if (c->preempted < HD_PREEMPTED_TAIL || c->preempted > HD_PREEMPTED_HEAD)
 		return refuse("preempted", -EINVAL);
+	if (c->deadlock < HD_DEADLOCK_IGNORE || c->deadlock > HD_DEADLOCK_ABORT)
+		return refuse("deadlock", -EINVAL);
 	if (c->quantum < 0)
 		return refuse("quantum", -EINVAL);
 	if (c->workers > HD__WORKERS_MAX)

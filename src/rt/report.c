@@ -13,7 +13,8 @@ static void report(const struct hd_process_info *info, hd_time now)
 	if (info->name[0] != 0)
 		snprintf(name, sizeof name, " \"%s\"", info->name);
 	if (info->holder != 0)
-		snprintf(holder, sizeof holder, " for process %lld", (long long)info->holder);
+		snprintf(holder, sizeof holder, " for %s %lld", info->holder > 0 ? "process" : "thread",
+			 (long long)(info->holder > 0 ? info->holder : -info->holder));
 	if (info->state == HD_WAITING)
 		snprintf(doing, sizeof doing, "waits in %s%s%s", hd__wait_name(info->why), holder,
 			 info->suspended ? ", suspended" : "");
@@ -21,9 +22,8 @@ static void report(const struct hd_process_info *info, hd_time now)
 		     doing, (double)(now - info->since) / 1e9);
 }
 
-void hd__report_stuck(struct hd_worker *w, bool still, const char *headline)
+void hd__report_stuck(struct hd__sched *sched, const char *headline)
 {
-	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched);
 	unsigned lines = 0;
 
@@ -33,7 +33,7 @@ void hd__report_stuck(struct hd_worker *w, bool still, const char *headline)
 		struct hd_process_info info;
 		if (ld_acq(&p->control) & HD__DEAD || ++lines > LINES_MAX)
 			continue;
-		hd__describe(sched, still ? ld_rlx(&p->home) : w, p, &info);
+		hd__describe(sched, p, &info);
 		report(&info, now);
 	}
 	if (lines > LINES_MAX)

@@ -24,8 +24,11 @@ void hd__look(struct hd_worker *w);
 /* All workers have run for the last time: ends what the stop left, and waits for plain threads to leave. */
 void hd__stop_finish(struct hd__sched *sched);
 
-/* Prints who waits for what. `still`: nothing moves, so everything can be looked at. */
-void hd__report_stuck(struct hd_worker *w, bool still, const char *headline);
+/* Prints who waits for what. */
+void hd__report_stuck(struct hd__sched *sched, const char *headline);
+
+/* The runner is about to wait for an owner: reports it if that closes a circle (a hook of sched/). */
+void hd__circle_look(struct hd_worker *w, struct hd_process *me);
 
 /* Names the process whose stack overflowed, while the runtime runs. The action is for all; each worker's thread needs a stack for
  * it. */

@@ -46,6 +46,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.cannot_start = hd__cannot_start,
 		.expired = hd__wait_expired,
 		.unwind = hd__unwind,
+		.blocked = hd__circle_look,
 		.idle = hd__idle,
 		.look = hd__look,
 	};

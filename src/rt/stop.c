@@ -268,7 +268,7 @@ static hd_time judge_locked(struct hd_worker *w)
 		if (alone && (!all_is_quiet(sched) || ld_acq(&sched->hold) > 0 || hd__nobody_counts(sched)))
 			return now; /* the last thing that another thread did was to wake somebody, or to ask us to wait */
 		if (alone) {
-			hd__report_stuck(w, true, "deadlock: nobody can run, and nothing can wake anybody");
+			hd__report_stuck(sched, "deadlock: nobody can run, and nothing can wake anybody");
 			return 0;
 		}
 		sched->count_threads_at = now + STUCK_LONG;
@@ -277,7 +277,7 @@ static hd_time judge_locked(struct hd_worker *w)
 		return HD_FOREVER;
 	if (now < sched->stuck_since + STUCK_LONG)
 		return sched->stuck_since + STUCK_LONG;
-	hd__report_stuck(w, false,
+	hd__report_stuck(sched,
 			 "stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
 	sched->stuck_reported = true;
 	return HD_FOREVER;

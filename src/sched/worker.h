@@ -74,8 +74,9 @@ struct hd__hooks {
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p);	 /* the deadline of its wait has come */
 	void (*unwind)(struct hd_worker *w, struct hd_process *me,
-		       enum hd_end_kind kind); /* the runner ends; does not return */
-	void (*look)(struct hd_worker *w);     /* HD__LOOK: the runtime is ending, perhaps */
+		       enum hd_end_kind kind);			     /* the runner ends; does not return */
+	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
+	void (*look)(struct hd_worker *w);			     /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or nobody counts: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is over. */
 	hd_time (*idle)(struct hd_worker *w);
 };
@@ -160,6 +161,7 @@ struct hd__sched {
 	uint64_t sent;	  /* processes that plain threads spawned; atomically */
 	int64_t loose; /* processes that count, but on no worker and in no share: movable, or suspended before their start; atomically */
 	uint64_t shifts;       /* of processes from a share to `loose`, ever; atomically */
+	uint64_t circles;      /* reported; atomically */
 	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
 	bool stuck_reported;
 	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */

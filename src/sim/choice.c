@@ -149,7 +149,7 @@ unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, const hd_pid *
 		s.choices++;
 		for (unsigned i = 0; i + 1 < page->plan.depth; i++)
 			if (s.changes[i] == s.choices)
-				lower(who[0], i);
+				lower(who[kind == HD__SIM_YIELDS ? options - 1 : 0], i); /* the runner */
 	}
 	if (options < 2)
 		return 0;

@@ -295,6 +295,8 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 		join_queue(q, x);
 		st_rlx(&me->waiter, x);
 		w->release = &q->lock;
+		if (unlikely(x->owner != NULL && w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
+			w->sched->hooks.blocked(w, me);
 	}
 	return sleep(w, me, why, x->boosts, next);
 }
