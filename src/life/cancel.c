@@ -92,6 +92,8 @@ int hd_cleanup_pop(struct hd_cleanup *cleanup, bool run)
 	if (mine->cleanups != cleanup)
 		return -EINVAL;
 	mine->cleanups = cleanup->next;
+	for (struct hd_group *g = mine->groups; g != NULL && g->below == cleanup; g = g->outer)
+		g->below = cleanup->next; /* it was opened in between, and is open still */
 	if (run)
 		cleanup->fn(cleanup->arg);
 	return 0;

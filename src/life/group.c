@@ -114,10 +114,10 @@ hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg)
 	m->group = g;
 	detached.detached = true;
 	hd__waitq_lock(&g->waiters);
-	if (g->owner == 0)
-		open_locked(g, caller.w);
 	hd_pid pid = g->cancelled ? -ECANCELED : hd__spawn_mourned(caller, &detached, &m->mourner, entry, arg);
 	if (pid > 0) {
+		if (g->owner == 0)
+			open_locked(g, caller.w);
 		m->pid = pid;
 		insert(&g->members, m);
 		g->count++;
@@ -180,8 +180,10 @@ int hd_group_wait(struct hd_group *g, hd_time until)
 	if (w == NULL)
 		return -EPERM;
 	struct hd_process *me = w->current;
-	if (g->owner == 0)
+	if (g->owner == 0) {
+		g->cancelled = false;
 		return hd__begin_wait(&w, until);
+	}
 	if (g->owner != hd__pid(&w->sched->table, me))
 		return -EPERM;
 	int err = hd__begin_wait(&w, until);

@@ -18,10 +18,10 @@ static struct hd_mutex *mutex_of(const struct hd_waiter *x)
 	return (struct hd_mutex *)((char *)ld_rlx(&x->queue) - offsetof(struct hd_mutex, waiters));
 }
 
-/* The mutex with HD_INHERIT that p, which waits, waits for or was just given; NULL when there is none. */
+/* The mutex with HD_INHERIT that p waits for, or was given and has not come to know of; NULL when there is none. */
 static struct hd_mutex *wanted_by(struct hd_process *p)
 {
-	struct hd_waiter *x = p->state == HD_WAITING ? p->waiter : NULL;
+	struct hd_waiter *x = p->waiter; /* until it runs */
 
 	if (x == NULL)
 		return NULL;

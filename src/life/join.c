@@ -62,14 +62,11 @@ void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_
 }
 
 /* Whoever joined it does not any more; somebody else may. */
-static void stop_joining(struct hd_worker *w, struct hd_waiter *x)
+static struct hd_waiter *stop_joining(struct hd_worker *w, struct hd_waiter *x)
 {
-	struct hd_process *p = (struct hd_process *)((char *)x->queue - offsetof(struct hd_process, news));
-
 	(void)w;
-	hd__waitq_lock(&p->news);
-	hd__join_let_go_locked(p);
-	hd__waitq_unlock(&p->news);
+	hd__join_let_go_locked((struct hd_process *)((char *)x->queue - offsetof(struct hd_process, news)));
+	return NULL;
 }
 
 static inline bool is_alive(struct hd__caller caller, hd_pid pid)

@@ -181,7 +181,7 @@ static void abandon(struct hd_worker *w, struct hd_process *p)
 	/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way through
 	 * the inbox, and is waited for. */
 	if (p->state == HD_WAITING)
-		hd__wait_end(w, p, HD__TERMINATED);
+		hd__wait_abandon(w, p);
 	while (p->state == HD_WAITING) {
 		hd__os_thread_yield();
 		take_all_news(w->sched);

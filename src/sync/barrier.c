@@ -15,14 +15,13 @@ void hd_barrier_init(struct hd_barrier *b, unsigned n)
 	*b = (struct hd_barrier){ .count = n };
 }
 
-static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
+static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_barrier *b = (struct hd_barrier *)((char *)x->queue - offsetof(struct hd_barrier, waiters));
 
 	(void)w;
-	hd__waitq_lock(&b->waiters);
 	b->arrived -= x->number == 0;
-	hd__waitq_unlock(&b->waiters);
+	return NULL;
 }
 
 static struct hd_waiter *let_all_go_locked(struct hd_worker *w, struct hd_barrier *b)

@@ -43,13 +43,13 @@ static void let_go(struct hd_worker *w, struct hd_mutex *m)
 }
 
 /* Whose wait has ended without the mutex does not lend its owner a priority any more. */
-static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
+static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_mutex *m = (struct hd_mutex *)((char *)x->queue - offsetof(struct hd_mutex, waiters));
-	int64_t owner = ld_rlx(&m->owner);
 
-	if (w != NULL && owner > 0)
-		hd__ask_reboost(w->sched, owner);
+	if (w != NULL && m->owner > 0)
+		hd__ask_reboost(w->sched, m->owner); /* it looks when we have released the lock */
+	return NULL;
 }
 
 /* Waits for the mutex, whose lock is held, and which somebody else has. */
@@ -59,10 +59,11 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 
 	for (;;) {
 		struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = again };
-		if (unlikely(inherit && w != NULL && m->owner > 0 && until > 0)) {
-			hd__ask_reboost(w->sched, m->owner); /* it looks when we have released the lock, and are in the queue */
-			x.boosts = true;
+		if (unlikely(inherit && w != NULL && until > 0)) {
 			x.left = waiter_left;
+			x.boosts = m->owner > 0;
+			if (x.boosts)
+				hd__ask_reboost(w->sched, m->owner); /* it looks when we are in the queue */
 		}
 		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
 		if (err != 0)
@@ -130,22 +131,29 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
 	return next;
 }
 
+/* Whoever `pid` is has the mutex, and should see who waits for it. `waits` is one who does: so its runtime does not end. */
+static void boost_owner(struct hd_worker *w, const struct hd_process *waits, int64_t pid)
+{
+	if (w == NULL)
+		hd__gate_enter_surely();
+	hd__ask_reboost(ld_rlx(&waits->home)->sched, pid);
+	if (w == NULL)
+		hd__gate_leave();
+}
+
 /* The caller gives the mutex up, whose lock is held and will be released. */
 static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m)
 {
-	bool inherit = m->flags & HD_INHERIT && w != NULL;
+	bool inherit = m->flags & HD_INHERIT;
 
-	if (unlikely(inherit))
+	if (unlikely(inherit && w != NULL))
 		let_go(w, m);
 	struct hd_waiter *next = pass_on_locked(w, m);
-	int64_t heir = m->owner;
-	bool wanted = m->waiters.head != NULL;
+	if (unlikely(inherit && m->owner > 0 && m->waiters.head != NULL))
+		boost_owner(w, next->process, m->owner); /* who gets it gets the priority of those who go on waiting */
 	hd__waitq_unlock(&m->waiters);
-	if (unlikely(inherit)) {
-		if (heir > 0 && wanted)
-			hd__ask_reboost(w->sched, heir);
+	if (unlikely(inherit && w != NULL))
 		hd__boost_self(w, w->current);
-	}
 	return next;
 }
 
@@ -216,14 +224,14 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	struct hd_process *p = x->process;
 
 	hd__waitq_lock(&m->waiters);
+	st_rlx(&x->queue, &m->waiters);
+	st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in life/inherit.c */
+	if (p != NULL)
+		st_rlx(&p->why, HD_WAIT_REENTER);
 	if (m->owner != 0 || m->waking) { /* in its turn: it does not wake to wait again */
-		st_rlx(&x->queue, &m->waiters);
-		st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in life/inherit.c */
-		if (p != NULL)
-			st_rlx(&p->why, HD_WAIT_REENTER);
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(m->flags & HD_INHERIT && p != NULL && m->owner > 0))
-			hd__ask_reboost(ld_rlx(&p->home)->sched, m->owner);
+			boost_owner(w, p, m->owner);
 		hd__waitq_unlock(&m->waiters);
 		return;
 	}

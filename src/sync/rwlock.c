@@ -76,15 +76,12 @@ static struct hd_waiter *admit_locked(struct hd_worker *w, struct hd_rwlock *l)
 }
 
 /* Its wait has ended without the lock: those behind it may be able to go. */
-static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
+static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_rwlock *l = (struct hd_rwlock *)((char *)x->queue - offsetof(struct hd_rwlock, waiters));
 
-	hd__waitq_lock(&l->waiters);
 	l->writers_waiting -= x->why == HD_WAIT_WRITE;
-	struct hd_waiter *chain = admit_locked(w, l);
-	hd__waitq_unlock(&l->waiters);
-	hd__unpark_all(w, chain);
+	return admit_locked(w, l);
 }
 
 static int wait_for(struct hd_worker *w, struct hd_rwlock *l, int64_t me, hd_time until, enum hd_wait why)

@@ -148,6 +148,15 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
 	}
 }
 
+/* x is out of the queue, whose lock is held, and was not claimed. */
+static void leave_locked(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q)
+{
+	struct hd_waiter *chain = x->left != NULL ? x->left(w, x) : NULL;
+
+	hd__waitq_unlock(q);
+	hd__unpark_all(w, chain);
+}
+
 /* Takes a waiter that has just been decided by other means than a claim out of its queue. */
 static void withdraw(struct hd_worker *w, struct hd_waiter *x)
 {
@@ -156,9 +165,7 @@ static void withdraw(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_lock(q);
 	if (x->place == HD__LINKED) /* else a claim that came after the decision has dropped it */
 		hd__waitq_unlink(q, x);
-	hd__waitq_unlock(q);
-	if (x->left != NULL)
-		x->left(w, x);
+	leave_locked(w, x, q);
 }
 
 static inline int result_of(enum hd__outcome outcome)
@@ -171,11 +178,9 @@ static inline int result_of(enum hd__outcome outcome)
 /* Nobody waits: a try that failed, or the wait was called off before it began. */
 static void do_not_wait(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q)
 {
-	if (q != NULL)
-		hd__waitq_unlock(q);
 	x->place = HD__OUT;
-	if (x->left != NULL)
-		x->left(w, x);
+	if (q != NULL)
+		leave_locked(w, x, q);
 }
 
 static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
@@ -361,4 +366,21 @@ void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome ou
 	if (p->waiter != NULL)
 		withdraw(w, p->waiter);
 	hd__wake_owner(w, p);
+}
+
+void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_waiter *x = p->waiter;
+
+	hd__wait_end(w, p, HD__TERMINATED);
+	if (p->state != HD_WAITING || x == NULL || ld_acq(&x->why) != HD_WAIT_REENTER)
+		return;
+	struct hd_waitq *q = ld_rlx(&x->queue);
+	hd__waitq_lock(q);
+	bool moved = x->place == HD__MOVED;
+	if (moved)
+		hd__waitq_unlink(q, x);
+	hd__waitq_unlock(q);
+	if (moved)
+		hd__wake_owner(w, p);
 }

@@ -39,9 +39,9 @@ struct hd_waiter {
 	uint32_t unparked; /* plain thread: the word it sleeps on; release, acquire */
 
 	/* the primitive's own */
-	void (*left)(struct hd_worker *w,
-		     struct hd_waiter *x); /* it is out, and was not claimed: what else must happen; or NULL */
-	bool ahead;			   /* it goes to the head of the queue */
+	/* It is out, and was not claimed: what else must happen, under the same lock. Returns whom to unpark then, a chain; NULL: nobody. */
+	struct hd_waiter *(*left)(struct hd_worker *w, struct hd_waiter *x); /* or NULL */
+	bool ahead;							     /* it goes to the head of the queue */
 	bool boosts; /* somebody was asked to run for its sake: the worker takes in its notes before it chooses who is next */
 	const int64_t *owner; /* who has what it waits for: a process, or less a thread; NULL: unknown */
 	void *data;
@@ -228,5 +228,9 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p);
 
 /* Ends p's wait otherwise (cancelled, terminated), if nothing else has ended it. On its home worker; no locks are held. */
 void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome);
+
+/* The same when the runtime is over, also for one that was claimed and moved to a queue where nobody will claim it again. If p still
+ * waits then, its wake is on the way. */
+void hd__wait_abandon(struct hd_worker *w, struct hd_process *p);
 
 #endif
