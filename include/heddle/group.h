@@ -20,7 +20,7 @@ struct hd_group {
 	struct hd__member *members, *cancelled_members;
 	size_t count; /* of members that have not ended */
 	int err;      /* of the first that failed */
-	bool cancelled;
+	bool cancelled, doomed;
 	hd_pid owner;		  /* that opened it */
 	struct hd_group *outer;	  /* that its owner opened before */
 	struct hd_cleanup *below; /* what its owner had pushed before */

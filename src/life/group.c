@@ -36,25 +36,28 @@ static void take_out(struct hd__member *m)
 		m->next->link = m->link;
 }
 
-/* Lets nobody in any more and asks all members to stop, one after the other: by a cancel, or (HD__DOOMED) by termination. The caller keeps
- * the group open. */
-static void stop_members(struct hd__caller caller, struct hd_group *g, uint64_t how)
+/* Lets nobody in any more and asks all members to stop, one after the other: by a cancel, or by termination. Others may do the same
+ * meanwhile: who finds it doomed terminates whomever it comes to. The caller keeps the group open. */
+static void stop_members(struct hd__caller caller, struct hd_group *g, bool doom)
 {
 	hd__waitq_lock(&g->waiters);
 	g->cancelled = true;
-	if (how == HD__DOOMED) /* also those who were only cancelled */
+	if (doom && !g->doomed) { /* also those who were only cancelled */
+		g->doomed = true;
 		while (g->cancelled_members != NULL) {
 			struct hd__member *m = g->cancelled_members;
 			take_out(m);
 			insert(&g->members, m);
 		}
+	}
 	while (g->members != NULL) {
 		struct hd__member *m = g->members;
 		hd_pid pid = m->pid;
+		doom = g->doomed;
 		take_out(m);
 		insert(&g->cancelled_members, m);
 		hd__waitq_unlock(&g->waiters);
-		hd__ask(caller, pid, how == HD__DOOMED ? HD__SUSPEND : 0, how, 0);
+		hd__ask(caller, pid, doom ? HD__SUSPEND : 0, doom ? HD__DOOMED : HD__CANCEL, 0);
 		hd__waitq_lock(&g->waiters);
 	}
 	hd__waitq_unlock(&g->waiters);
@@ -74,7 +77,7 @@ static void member_ended(struct hd__mourner *mourner, struct hd_worker *w, const
 			g->err = end->err;
 		hd__waitq_unlock(&g->waiters);
 		if (first)
-			stop_members((struct hd__caller){ w, w->sched }, g, HD__CANCEL);
+			stop_members((struct hd__caller){ w, w->sched }, g, false);
 	}
 	hd__waitq_lock(&g->waiters);
 	take_out(m);
@@ -148,7 +151,7 @@ static void wait_for_rest(struct hd_group *g, struct hd_process *me)
 		}
 		if (hd__park(w, &g->waiters, HD_FOREVER, HD_WAIT_REST) != 0) {
 			w = hd__self();
-			stop_members((struct hd__caller){ w, w->sched }, g, HD__DOOMED);
+			stop_members((struct hd__caller){ w, w->sched }, g, true);
 			me->inner->deaf = true; /* once is enough */
 		}
 	}
@@ -168,7 +171,7 @@ void hd__group_close(struct hd_group *g)
 	struct hd_worker *w = hd__self();
 	struct hd_process *me = w->current;
 
-	stop_members((struct hd__caller){ w, w->sched }, g, HD__DOOMED);
+	stop_members((struct hd__caller){ w, w->sched }, g, true);
 	wait_for_rest(g, me);
 	close_group(g, me);
 }
@@ -196,8 +199,7 @@ int hd_group_wait(struct hd_group *g, hd_time until)
 	}
 	if (err != 0) {
 		w = hd__self();
-		stop_members((struct hd__caller){ w, w->sched }, g,
-			     ld_rlx(&me->control) & HD__DOOMED ? HD__DOOMED : HD__CANCEL);
+		stop_members((struct hd__caller){ w, w->sched }, g, ld_rlx(&me->control) & HD__DOOMED);
 		wait_for_rest(g, me);
 	}
 	int failed = g->err;
@@ -215,7 +217,7 @@ int hd_group_cancel(struct hd_group *g)
 
 	if (caller.sched == NULL)
 		return -EPERM;
-	stop_members(caller, g, HD__CANCEL);
+	stop_members(caller, g, false);
 	hd__call_end(caller);
 	return 0;
 }

@@ -99,12 +99,14 @@ static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control
 	return control;
 }
 
+#define PRIORITIES (HD__CONTROL(0, 0, 0x7f, 0) | HD__BOOST(0x7f))
+
 /* Clears HD__NUDGED, unless something was asked that was not heeded yet. */
 static bool end_nudge(struct hd_process *p, uint64_t heeded, uint64_t *control)
 {
 	*control = ld_acq(&p->control);
 	do
-		if (*control & REQUESTS & ~heeded)
+		if (*control & REQUESTS & ~heeded || *control & HD__REBOOST || (*control ^ heeded) & PRIORITIES)
 			return false;
 	while (!cas_acq_rel(&p->control, control, *control & ~(uint64_t)HD__NUDGED)); /* pairs with change_word */
 	*control &= ~(uint64_t)HD__NUDGED;
@@ -238,15 +240,13 @@ void hd__ask_reboost(struct hd__sched *sched, hd_pid pid)
 	}
 }
 
+/* If it should run with a higher priority, somebody has asked for that, and a note is on its way. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me)
 {
-	int before = me->priority;
-	uint64_t control = hd__find_boost(w->sched, me);
+	int priority = hd__effective_priority(hd__find_boost(w->sched, me));
 
-	if (hd__effective_priority(control) < before)
-		fall_back(w, me, hd__effective_priority(control));
-	else
-		obey(w, me, control);
+	if (priority < me->priority)
+		fall_back(w, me, priority);
 }
 
 /* The process lives elsewhere, or roams: waits until its worker has obeyed. */
