@@ -2,7 +2,8 @@
  *
  * A group is opened by the first spawn into it and closed by hd_group_wait, which returns when every member has ended. The first member
  * that fails cancels the rest. Nobody gets lost: if the process that opened it is cancelled or ends, or time is up, the members are
- * stopped, and waited for. Groups nest: a member may open its own. Zeroed memory is a group without members. */
+ * stopped, and waited for. Groups nest: a member may open its own, and a process several, which it closes in the opposite order. A process
+ * that returns with a group open aborts the program. Zeroed memory is a group without members. */
 #ifndef HEDDLE_GROUP_H
 #define HEDDLE_GROUP_H
 

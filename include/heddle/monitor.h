@@ -2,7 +2,7 @@
  *
  * A monitor is a mutex and any number of conditions to wait for inside it. To wait leaves the monitor, however often it was entered,
  * and enters it again before it returns; whoever signals goes on, and the one that was signalled gets the monitor when it is free,
- * in its turn. Somebody may have been there in between: look again whether what was waited for is so. Zeroed memory is ready. */
+ * in its turn. A process that is ended while it waits is inside when its cleanups run. Somebody may have been there in between: look again whether what was waited for is so. Zeroed memory is ready. */
 #ifndef HEDDLE_MONITOR_H
 #define HEDDLE_MONITOR_H
 

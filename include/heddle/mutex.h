@@ -1,7 +1,8 @@
 /* heddle/mutex.h - mutual exclusion with an owner.
  *
  * A mutex has at most one owner, a process or a plain thread, which may lock it again and must unlock it as often. Waiters own it
- * in the order they came: unlocking hands it to the first. Zeroed memory is a free mutex. */
+ * in the order they came: unlocking hands it to the first. If its owner ends it stays locked: hd_mutex_critical, or a cleanup (cancel.h),
+ * unlocks it. Zeroed memory is a free mutex. */
 #ifndef HEDDLE_MUTEX_H
 #define HEDDLE_MUTEX_H
 

@@ -21,8 +21,8 @@ struct hd_once {
 		{ NULL, NULL, 0 }, 0, 0                                                                                        \
 	}
 
-/* Calls fn(arg), unless that was done already. Returns 0 when it has been done, by the caller or by another; -ETIMEDOUT or
- * -ECANCELED when somebody else was still at it; -EDEADLK when the caller is, inside fn. Cancellation point, but for the one that calls
+/* Calls fn(arg), unless that was done already. Returns 0 when it has been done, by the caller or by another; -ETIMEDOUT when
+ * somebody else was still at it; -ECANCELED when the caller was cancelled; -EDEADLK when the caller is, inside fn. Cancellation point, but for the one that calls
  * fn. Process or plain thread. */
 HD_API int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time until);
 

@@ -85,10 +85,11 @@ HD_API int hd_checkpoint(void);
  *   0              it has stopped; when pid is the caller: it was stopped and has been resumed
  *   -EINPROGRESS   `until` was already past: it will stop, and nobody waits for it
  *   -ETIMEDOUT     it will stop, but had not by then
- *   -ESRCH         there is no such process, or it has ended
+ *   -ECANCELED     it will stop, but the caller was cancelled meanwhile
+ *   -ESRCH         there is no such process, or it has ended, or was terminated
  *   -EPERM         no runtime runs
  *
- * Any thread. */
+ * Any thread. Cancellation point. */
 HD_API int hd_suspend(hd_pid pid, hd_time until);
 
 /* Lets a suspended process go on, at the tail of its level; if it still waits for something, it goes on waiting. Returns 0;
@@ -154,7 +155,7 @@ HD_API int hd_terminate(hd_pid pid, hd_time until);
  * itself it does not return. Any thread. */
 HD_API int hd_kill(hd_pid pid, int reason);
 
-/* Returns a process's priority, 10 to 80; -ESRCH; -EPERM when no runtime runs. Any thread. */
+/* Returns a process's own priority, 10 to 80, without what it has for others' sake (HD_INHERIT); -ESRCH; -EPERM when no runtime runs. Any thread. */
 HD_API int hd_priority(hd_pid pid);
 
 /* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to its new equals and
@@ -179,7 +180,7 @@ struct hd_process_info {
 	char name[HD_NAME_SIZE];
 	enum hd_state state;
 	bool suspended, daemon, detached;
-	int priority;
+	int priority; /* its own, as hd_priority tells it */
 	enum hd_policy policy;
 	int worker;		       /* 0 is the thread that called hd_run */
 	enum hd_wait why;	       /* HD_WAITING: what for */

@@ -15,7 +15,7 @@ typedef struct hd_promise hd_promise;
 HD_API hd_promise *hd_promise_new(void);
 
 /* A promise for what a new process's entry returns. If the process ends otherwise the promise fails: with the error of hd_fail,
- * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. NULL: no memory, no runtime, or a
+ * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. NULL: no memory, no runtime, no entry, or a
  * priority out of range. Any thread, runtime running. */
 HD_API hd_promise *hd_promise_spawn(hd_entry entry, void *arg);
 HD_API hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg);
@@ -41,11 +41,11 @@ HD_API bool hd_promise_has_failed(const hd_promise *p);
  * and fn is not called. NULL: no memory, or no runtime. Any thread, runtime running. */
 HD_API hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *value, void *arg), void *arg);
 
-/* Waits until all of n have their values. Returns 0; the error of the first one that fails; -ETIMEDOUT; -ECANCELED. Cancellation point.
- * Process or plain thread. */
+/* Waits for the values of n, one after the other. Returns 0 when all have theirs; the error of the first in the list that has none;
+ * -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
 HD_API int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until);
 
-/* Waits until one of n has its value. Returns its index; when all have failed, the error of the last; -EINVAL when n is 0;
+/* Waits until one of n has its value. Returns its index; when all have failed, the error of the last; -EINVAL when n is 0; -ENOMEM;
  * -ETIMEDOUT; -ECANCELED. Cancellation point. Process only (else -EPERM). */
 HD_API int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until);
 

@@ -33,7 +33,7 @@ HD_API int hd_queue_try_next(hd_queue *q, void *item);
 HD_API int hd_queue_peek(hd_queue *q, void *item);
 
 /* Puts n items, in order and without others' among those that find room together; waits until all are in. Returns how many were put:
- * less than n when it was closed, or time was up, or the caller was cancelled; the error when none was. As hd_queue_put. */
+ * less than n when it was closed, or time was up, or there was no memory, or the caller was cancelled; the error when none was. As hd_queue_put. */
 HD_API int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time until);
 
 /* Takes up to n items, as many as there are; waits only for the first. Returns how many; the error when none. As hd_queue_next. */

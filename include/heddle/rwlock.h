@@ -41,7 +41,7 @@ HD_API int hd_rwlock_write(struct hd_rwlock *l, hd_time until);
 HD_API int hd_rwlock_try_read(struct hd_rwlock *l);
 HD_API int hd_rwlock_try_write(struct hd_rwlock *l);
 
-/* Gives it back: for writing if the caller is its writer, else for reading. Returns 0; -EPERM when the caller is not the writer that
+/* Gives it back: for writing if the caller is its writer, else for reading, on behalf of any reader. Returns 0; -EPERM when the caller is not the writer that
  * has it, or nobody reads. Process or plain thread. */
 HD_API int hd_rwlock_unlock(struct hd_rwlock *l);
 

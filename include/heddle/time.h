@@ -10,7 +10,7 @@
 HD_BEGIN
 
 /* Sleeps for `ns`, or until a time. Returns 0, at once when there is nothing to sleep for; -EINVAL when ns is negative;
- * -ECANCELED when the caller was cancelled. Cancellation point. Call it on a process or on a plain thread. */
+ * -ECANCELED when the caller was cancelled. Cancellation point, unless there is nothing to sleep for. Call it on a process or on a plain thread. */
 HD_API int hd_sleep(hd_time ns);
 HD_API int hd_sleep_until(hd_time t);
 

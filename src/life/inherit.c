@@ -6,9 +6,9 @@
  * Locking:    finding it takes the lock of each mutex, one at a time. It is done on the home worker, whose process cannot run
  *             meanwhile: so the mutexes that it has, or waits for, exist.
  *
- * A chain (I wait for you, you wait for him) is followed by notes, from home worker to home worker: each finds another boost, and if its
- * process waits in turn, tells the next. Walking the chain in one go would need all its locks, or one for all mutexes. A circle of
- * waiters ends when nobody's boost changes any more. */
+ * A chain (I wait for you, you wait for him) is followed step by step (pass_boost_on in steer.c), and where it leaves a worker by a note:
+ * each finds another boost, and if its process waits in turn, the next one's turn comes. Walking the chain in one go would need all
+ * its locks, or one for all mutexes. */
 #include <heddle/mutex.h>
 
 #include "life/life.h"
@@ -66,11 +66,10 @@ uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p)
 	return after;
 }
 
-void hd__pass_boost_on(struct hd__sched *sched, struct hd_process *p)
+hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p)
 {
-	struct hd_mutex *m = wanted_by(p);
+	struct hd_mutex *m = p->state == HD_WAITING ? wanted_by(p) : NULL;
 	int64_t owner = m != NULL ? ld_rlx(&m->owner) : 0;
 
-	if (owner > 0 && owner != hd__pid(&sched->table, p))
-		hd__ask_reboost(sched, owner);
+	return owner > 0 && owner != hd__pid(&sched->table, p) ? owner : 0;
 }

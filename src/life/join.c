@@ -32,7 +32,7 @@ static inline void collect(struct hd__caller caller, struct hd_process *p, struc
 	hd__table_drop(&caller.sched->table, hd__own_blocks(caller), p);
 }
 
-int hd__join_look(struct hd__caller caller, hd_pid pid, struct hd_process **found)
+static inline int look(struct hd__caller caller, hd_pid pid, struct hd_process **found)
 {
 	struct hd_process *p = *found = hd__table_find(&caller.sched->table, pid);
 
@@ -44,6 +44,11 @@ int hd__join_look(struct hd__caller caller, hd_pid pid, struct hd_process **foun
 	if (bond > 0)
 		hd__waitq_unlock(&p->news);
 	return bond < 0 ? bond : bond == HD__DETACHED ? -EINVAL : -EBUSY;
+}
+
+int hd__join_look(struct hd__caller caller, hd_pid pid, struct hd_process **found)
+{
+	return look(caller, pid, found);
 }
 
 void hd__join_take_locked(struct hd_process *p)
@@ -82,9 +87,10 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 
 	if (unlikely(err != 0))
 		return err;
-	bool past = until <= 0 ||
-		    (is_alive(*caller, pid) && hd__is_past(caller->w, until)); /* who is dead can be joined at any time */
-	int dead = hd__join_look(*caller, pid, &p);
+	bool past = unlikely(until != HD_FOREVER) &&
+		    (until <= 0 ||
+		     (is_alive(*caller, pid) && hd__is_past(caller->w, until))); /* who is dead can be joined at any time */
+	int dead = look(*caller, pid, &p);
 	if (unlikely(dead < 0))
 		return dead;
 	if (dead) {

@@ -85,8 +85,8 @@ uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
 /* The runner has given up a mutex with HD_INHERIT, or come into one: it finds its boost anew, and gives way if it must. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me);
 
-/* p waits, with another priority than before: if that is for a mutex with HD_INHERIT, its owner is asked to find its boost anew. */
-void hd__pass_boost_on(struct hd__sched *sched, struct hd_process *p);
+/* Whom p boosts: it waits for a mutex with HD_INHERIT, of which this is the owner; 0: nobody. On p's home worker. */
+hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p);
 
 void hd__locals_destroy(struct hd_process *me);
 

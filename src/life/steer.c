@@ -13,20 +13,24 @@
 #include "os/thread.h"
 #include "sched/switch.h"
 
-/* Nobody waits any more for what p has, and it loses its boost: it goes to the head of its level (of the tail of another worker's share
- * see hd__share_held_priority). */
-static void fall_back(struct hd_worker *w, struct hd_process *p, int priority)
+/* Gives p, which is pinned here, another level, without regard to what else its word says. One that loses a boost goes to the head of
+ * its level, any other to the tail. */
+static void change_level(struct hd_worker *w, struct hd_process *p, int priority, bool head)
 {
-	if (p->state == HD_RUNNING) {
-		st_rlx(&p->priority, (uint8_t)priority);
-		w->resched |= HD__BETTER_READY | HD__KEEP_PLACE;
-		if (hd__set_level(w, priority))
-			w->resched |= HD__STEAL_DUE;
-	} else if (p->state == HD_READY && ld_rlx(&p->shared) == 0 && hd__is_pinned_to(p, w)) {
+	bool queued = p->state == HD_READY;
+
+	if (queued)
 		hd__runq_remove(&w->runq, p);
-		st_rlx(&p->priority, (uint8_t)priority);
+	st_rlx(&p->priority, (uint8_t)priority);
+	if (queued && head)
 		hd__keep(w, p);
-	}
+	else if (queued)
+		hd__enqueue(w, p);
+	if (p->state != HD_RUNNING)
+		return;
+	w->resched |= HD__BETTER_READY | (head ? HD__KEEP_PLACE : HD__GO_TO_TAIL);
+	if (hd__set_level(w, priority))
+		w->resched |= HD__STEAL_DUE;
 }
 
 /* Does what p's control word said a moment ago; on its home worker, at a safe point. Another level: queued at its tail, running
@@ -73,6 +77,27 @@ static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t con
 		hd__share_held_resume(home, p);
 }
 
+/* p waits, and has another priority than before: so may have whoever has the mutex that it waits for, and so on along the chain. As
+ * long as they are all at home here that is done now, so that who runs next is chosen rightly; else the next one's worker is
+ * asked. A circle ends where nothing changes any more. */
+static void pass_boost_on(struct hd_worker *w, struct hd_process *p)
+{
+	hd_pid owner;
+
+	while ((owner = hd__boosts(w->sched, p)) > 0) {
+		struct hd_process *o = hd__table_find(&w->sched->table, owner);
+		if (o == NULL || !hd__is_pinned_to(o, w) || !hd__alive(ld_acq(&o->control), owner)) {
+			hd__ask_reboost(w->sched, owner);
+			return;
+		}
+		int before = o->priority, priority = hd__effective_priority(hd__find_boost(w->sched, o));
+		if (priority == before)
+			return;
+		change_level(w, o, priority, priority < before);
+		p = o;
+	}
+}
+
 /* What a process should hear of, whatever it is doing. */
 #define REQUESTS (HD__CANCEL | HD__DOOMED | HD__REBOOST)
 
@@ -80,17 +105,18 @@ static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t con
  * worker, where it stays meanwhile; no locks are held. Returns what the word says then. */
 static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
+	bool waits = ld_rlx(&p->state) == HD_WAITING;
+
 	if (unlikely(control & HD__REBOOST)) {
-		int before = hd__effective_priority(control);
 		control = hd__find_boost(w->sched, p);
-		if (hd__effective_priority(control) < before)
-			fall_back(w, p, hd__effective_priority(control));
+		if (!waits && hd__effective_priority(control) < p->priority && hd__is_pinned_to(p, w))
+			change_level(w, p, hd__effective_priority(control), true);
 	}
-	if (p->state == HD_WAITING) {
+	if (waits) {
 		int priority = hd__effective_priority(control);
 		if (priority != p->priority) {
 			st_rlx(&p->priority, (uint8_t)priority);
-			hd__pass_boost_on(w->sched, p);
+			pass_boost_on(w, p);
 		}
 		enum hd__outcome off = hd__called_off(p, control, ld_rlx(&p->why));
 		if (off != HD__WAITING)
@@ -240,13 +266,12 @@ void hd__ask_reboost(struct hd__sched *sched, hd_pid pid)
 	}
 }
 
-/* If it should run with a higher priority, somebody has asked for that, and a note is on its way. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me)
 {
 	int priority = hd__effective_priority(hd__find_boost(w->sched, me));
 
-	if (priority < me->priority)
-		fall_back(w, me, priority);
+	if (priority != me->priority)
+		change_level(w, me, priority, true);
 }
 
 /* The process lives elsewhere, or roams: waits until its worker has obeyed. */
@@ -275,6 +300,8 @@ int hd_suspend(hd_pid pid, hd_time until)
 		return -EPERM;
 	bool done;
 	int err = change(caller, pid, (struct change){ .set = HD__SUSPEND }, &p, &done);
+	if ((err == 0 || err == -EALREADY) && ld_acq(&p->control) & HD__DOOMED)
+		err = -ESRCH; /* it goes on, to its end */
 	if ((err == 0 || err == -EALREADY) && !done && pid != hd_self()) {
 		if (caller.w != NULL)
 			caller.w = hd__safe_point(caller.w); /* the request may be in our own inbox */

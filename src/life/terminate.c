@@ -17,8 +17,9 @@ static int doom(struct hd__caller caller, hd_pid pid, int reason)
 		return -ESRCH;
 	if (reason != 0) {
 		hd__waitq_lock(&p->news);
-		bool alive = hd__alive(ld_acq(&p->control), pid);
-		if (alive && p->end_err == 0)
+		uint64_t control = ld_acq(&p->control);
+		bool alive = hd__alive(control, pid);
+		if (alive && !(control & HD__DOOMED) && p->end_err == 0) /* the first one counts */
 			p->end_err = reason;
 		hd__waitq_unlock(&p->news);
 		if (!alive)
@@ -51,9 +52,10 @@ int hd_terminate(hd_pid pid, hd_time until)
 		return -EPERM;
 	if (caller.w != NULL && pid == hd_self())
 		hd_exit(NULL);
-	int err = hd__check_cancel(caller.w, until);
+	int err = doom(caller, pid, 0);
+	int off = hd__check_cancel(caller.w, until); /* then: what was asked for is not lost */
 	if (err == 0)
-		err = doom(caller, pid, 0);
+		err = off;
 	if (err == 0)
 		err = wait_until_dead(&caller, pid, until);
 	hd__call_end(caller);

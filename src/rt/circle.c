@@ -18,7 +18,7 @@
 
 #define CIRCLE_MAX 64
 #define FRAMES_MAX 24
-#define INVERSIONS_MAX 10 /* reports in one run */
+#define INVERSIONS_MAX 10 /* reports in the life of the program */
 
 struct hd__trail {
 	int count;
@@ -108,9 +108,10 @@ static void look_for_inversion(struct hd_worker *w, struct hd_process *me)
 		return;
 	hd__complain("heddle: priority inversion: process %lld%s%s%s of priority %d waits in %s for process %lld of priority "
 		     "%d, and one of "
-		     "priority %d will run; HD_INHERIT would prevent it\n",
+		     "priority %d will run%s\n",
 		     (long long)hd__pid(&w->sched->table, me), me->name[0] ? " \"" : "", me->name, me->name[0] ? "\"" : "",
-		     me->priority, hd__wait_name(edge.why), (long long)edge.holder, low, between);
+		     me->priority, hd__wait_name(edge.why), (long long)edge.holder, low, between,
+		     edge.why == HD_WAIT_MUTEX || edge.why == HD_WAIT_REENTER ? "; HD_INHERIT would prevent it" : "");
 }
 
 void hd__circle_look(struct hd_worker *w, struct hd_process *me)

@@ -31,6 +31,8 @@ static void hold(struct hd_mutex *m)
 		return;
 	m->next_held = w->current->inner->held;
 	w->current->inner->held = m;
+	if (m->flags & HD_BARGING)
+		hd__boost_self(w, w->current); /* those who wait have asked whoever had it before */
 }
 
 static void let_go(struct hd_worker *w, struct hd_mutex *m)
@@ -216,6 +218,8 @@ unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_wa
 	hd__waitq_lock(&m->waiters);
 	unsigned depth = m->depth;
 	*next = release(w, m);
+	if (w != NULL)
+		w->resched &= ~(uint32_t)HD__KEEP_PLACE; /* the caller will wait, and whoever runs next has kept no place */
 	return depth;
 }
 

@@ -28,11 +28,11 @@ hd_promise *hd_promise_retain(hd_promise *p)
 
 void hd_promise_release(hd_promise *p)
 {
-	if (p == NULL || add_acq_rel(&p->refs, -1u) != 1)
-		return;
-	if (p->source != NULL)
-		hd_promise_release(p->source);
-	hd__os_free(p);
+	while (p != NULL && add_acq_rel(&p->refs, -1u) == 1) {
+		hd_promise *source = p->source;
+		hd__os_free(p);
+		p = source;
+	}
 }
 
 /* Ends the pending; no safe point. */
@@ -163,10 +163,12 @@ hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg)
 /* A process that waits for the source, and goes on with its value. */
 static void *continue_with(void *promise)
 {
-	hd_promise *p = promise;
+	hd_promise *p = promise, *source = p->source;
 	void *value;
-	int err = hd_promise_value(p->source, &value, HD_FOREVER);
+	int err = hd_promise_value(source, &value, HD_FOREVER);
 
+	p->source = NULL;
+	hd_promise_release(source);
 	if (err != 0)
 		hd_fail(err);
 	return p->fn(value, p->arg);

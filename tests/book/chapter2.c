@@ -1,7 +1,5 @@
-/* book/chapter2.c - chapter 2: semaphores. */
+/* book/chapter2.c - chapter 2, sections 2.1 to 2.5, and 2.9: semaphores. */
 #include "book/book.h"
-
-#include <errno.h>
 
 static void wait_for(struct hd_semaphore *s)
 {
@@ -188,98 +186,35 @@ HD_TEST(book_2_5_without_the_signal_it_is_2_4)
 	CHECK(hd_semaphore_is_signaled(&semaphore)); /* two signals, one wait */
 }
 
-static int recordings;
-
-static void record(void *arg)
+static void *takes_one(void *arg)
 {
-	int seen = recordings;
-
-	(void)arg;
-	hd_yield(); /* give everybody the chance to come in between */
-	recordings = seen + 1;
-}
-
-static void *logger(void *mutex)
-{
-	for (int i = 0; i < 3; i++)
-		CHECK_EQ(hd_semaphore_critical(mutex, record, NULL, HD_FOREVER), 0);
+	wait_for(&semaphore);
+	at_priority(arg);
 	return NULL;
 }
 
-/* forMutualExclusion: one signal from the start, and nobody comes between a wait and its signal. */
-static void *mutual_exclusion(void *arg)
+/* The list of a semaphore is first in, first out, whatever the priorities; signals are counted when nobody is in it. */
+static void *first_in_first_out(void *arg)
 {
-	static struct hd_semaphore mutex = HD_SEMAPHORE(1);
-
-	recordings = 0;
-	for (int i = 0; i < 4; i++)
-		fork_equal(logger, &mutex);
+	semaphore = (struct hd_semaphore)HD_SEMAPHORE(0);
+	fork_at(45, takes_one, "first");
+	fork_at(60, takes_one, "second");
+	fork_at(50, takes_one, "third");
+	for (int i = 0; i < 5; i++) {
+		signal_to(&semaphore);
+		trace("%d signals given\n", i + 1);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(hd_semaphore_try_wait(&semaphore), 0);
+	CHECK(!hd_semaphore_is_signaled(&semaphore));
 	return arg;
 }
 
-HD_TEST(book_2_6_critical_section_excludes)
+HD_TEST(book_2_9_waiting_list_is_first_in_first_out)
 {
-	play(mutual_exclusion);
-	CHECK_EQ(recordings, 12);
-}
-
-static void nested(void *arg)
-{
-	(void)arg;
-	trace("Nested passes!\n");
-}
-
-static int nested_answer;
-
-static void outer(void *s)
-{
-	trace("outer\n");
-	nested_answer = hd_semaphore_critical(s, nested, NULL, hd_after(HD_MS(1)));
-}
-
-/* A critical section of a semaphore cannot be nested. The book's semaphore comes from `Semaphore new`, which holds no signal,
- * so its program stops at the outer section already and shows nothing about nesting. With the semaphore prearmed, as
- * section 2.6 demands, the outer section is entered and the inner one waits for good; a deadline shows where. */
-static void *deadlocking(void *arg)
-{
-	struct hd_semaphore never_prearmed = HD_SEMAPHORE(0), for_mutual_exclusion = HD_SEMAPHORE(1);
-
-	CHECK_EQ(hd_semaphore_critical(&never_prearmed, outer, &never_prearmed, hd_after(HD_MS(1))), -ETIMEDOUT);
-	CHECK_STR(trace_text(), "");
-	CHECK_EQ(hd_semaphore_critical(&for_mutual_exclusion, outer, &for_mutual_exclusion, HD_FOREVER), 0);
-	CHECK_EQ(nested_answer, -ETIMEDOUT);
-	CHECK(hd_semaphore_is_signaled(&for_mutual_exclusion));
-	return arg;
-}
-
-HD_TEST(book_2_7_nested_critical_section_waits_for_good)
-{
-	play(deadlocking);
-	CHECK_STR(trace_text(), "outer\n");
-}
-
-static void outer_for_good(void *s)
-{
-	trace("outer\n");
-	hd_semaphore_critical(s, nested, NULL, HD_FOREVER);
-}
-
-static void *deadlocked(void *arg)
-{
-	hd_semaphore_critical(arg, outer_for_good, arg, HD_FOREVER);
-	CHECK(!"it went on");
-	return NULL;
-}
-
-HD_TEST(book_2_7_nested_critical_section_is_a_deadlock)
-{
-	static struct hd_semaphore never_prearmed = HD_SEMAPHORE(0), for_mutual_exclusion = HD_SEMAPHORE(1);
-	const struct hd_config config = { .workers = 1, .fixed = true };
-
-	if (hd_is_haunted())
-		SKIP("there is a thread that could wake somebody, as far as heddle knows");
-	CHECK_EQ(hd_run(&config, deadlocked, &never_prearmed), -EDEADLK);
-	CHECK_STR(trace_text(), "");
-	CHECK_EQ(hd_run(&config, deadlocked, &for_mutual_exclusion), -EDEADLK);
-	CHECK_STR(trace_text(), "outer\n");
+	play(first_in_first_out);
+	CHECK_STR(trace_text(), "@45 first\n1 signals given\n"
+				"@60 second\n2 signals given\n"
+				"@50 third\n3 signals given\n"
+				"4 signals given\n5 signals given\n");
 }

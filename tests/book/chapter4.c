@@ -1,4 +1,4 @@
-/* book/chapter4.c - chapter 4: semaphores at work. */
+/* book/chapter4.c - chapter 4, section 4.6: rendez-vous. What may come out of it on several workers: outcomes.c. */
 #include "book/book.h"
 
 #include <stdio.h>
@@ -103,6 +103,22 @@ static void *escape_together(void *arg)
 	return NULL;
 }
 
+static struct hd_barrier both;
+static int came_last;
+
+/* The same with the barrier that heddle has. */
+static void *escape_by_barrier(void *arg)
+{
+	const struct prisoner *me = arg;
+
+	trace(RUN("%s"), me->name);
+	int last = hd_barrier_wait(&both, HD_FOREVER);
+	CHECK(last == 0 || last == 1);
+	came_last += last;
+	trace(JUMP("%s"), me->name);
+	return NULL;
+}
+
 /* One of the cases that the book's `shuffled` may give, and more: who starts first, and at which priorities. */
 static struct escape {
 	hd_entry entry;
@@ -113,6 +129,8 @@ static struct escape {
 static void *set_out(void *arg)
 {
 	a_at_barrier = b_at_barrier = (struct hd_semaphore)HD_SEMAPHORE(0);
+	both = (struct hd_barrier)HD_BARRIER(2);
+	came_last = 0;
 	for (int i = 0; i < 2; i++) {
 		int who = i == 0 ? escape.first : 1 - escape.first;
 		fork_at(escape.priority[who], escape.entry, &prisoners[who]);
@@ -130,35 +148,95 @@ HD_TEST(book_4_6_without_rendezvous_the_output_is_not_permitted)
 	}
 }
 
-/* With two semaphores nobody jumps before both are there, whoever starts first and whoever has the higher priority. */
-HD_TEST(book_4_6_rendezvous_with_two_semaphores)
+/* Who is first at the barrier, and who is first over it. If the script starts them (at 40) and goes on, the higher priority
+ * is the first to run; if both are higher than the script, the one that is started first. The second to arrive finds the
+ * first waiting and lets it go: a lower or equal one does not get the processor for that, so the second jumps first; a
+ * higher one does. */
+static const char *expected_escape(void)
 {
-	static const int priorities[][2] = { { 40, 40 }, { 30, 30 }, { 30, 31 }, { 31, 30 },
-					     { 50, 30 }, { 30, 50 }, { 50, 51 }, { 51, 50 } };
+	int a = escape.priority[0], b = escape.priority[1];
+	int runs_first = a == b || (a > 40 && b > 40) ? escape.first : a < b;
+	int jumps_first = a == b ? 1 - runs_first : a < b;
+
+	return permitted[runs_first == 0 ? (jumps_first == 0 ? 1 : 0) : (jumps_first == 0 ? 3 : 2)];
+}
+
+static void check_escapes(hd_entry entry)
+{
+	static const int priorities[][2] = { { 40, 40 }, { 30, 30 }, { 30, 31 }, { 31, 30 }, { 50, 30 }, { 30, 50 },
+					     { 40, 41 }, { 41, 40 }, { 50, 50 }, { 50, 51 }, { 51, 50 } };
 
 	for (unsigned i = 0; i < sizeof priorities / sizeof priorities[0]; i++)
 		for (int first = 0; first < 2; first++)
 			for (int preempted = HD_PREEMPTED_TAIL; preempted <= HD_PREEMPTED_HEAD; preempted++) {
-				bool is_permitted = false;
-
-				escape = (struct escape){ escape_together, first, { priorities[i][0], priorities[i][1] } };
+				escape = (struct escape){ entry, first, { priorities[i][0], priorities[i][1] } };
 				play_with((enum hd_preempted)preempted, set_out);
-				for (int k = 0; k < 4; k++)
-					is_permitted |= strcmp(trace_text(), permitted[k]) == 0;
-				if (!is_permitted)
-					fprintf(stderr, "%s", trace_text());
-				CHECK(is_permitted);
+				CHECK_STR(trace_text(), expected_escape());
+				CHECK_EQ(came_last, entry == escape_by_barrier);
 			}
+}
+
+/* With two semaphores nobody jumps before both are there, whoever starts first and whoever has the higher priority. */
+HD_TEST(book_4_6_rendezvous_with_two_semaphores)
+{
+	check_escapes(escape_together);
+}
+
+/* Nor with a barrier for two. */
+HD_TEST(book_4_6_rendezvous_at_a_barrier)
+{
+	check_escapes(escape_by_barrier);
 }
 
 /* The exact ones for equals: the second to arrive finds the first waiting, signals it and, not being preempted by an equal,
  * jumps before it. */
 HD_TEST(book_4_6_rendezvous_of_equals)
 {
-	escape = (struct escape){ escape_together, 0, { 40, 40 } };
-	play(set_out);
-	CHECK_STR(trace_text(), permitted[0]);
-	escape.first = 1;
-	play(set_out);
-	CHECK_STR(trace_text(), permitted[3]);
+	static const hd_entry ways[] = { escape_together, escape_by_barrier };
+
+	for (int i = 0; i < 2; i++) {
+		escape = (struct escape){ ways[i], 0, { 40, 40 } };
+		play(set_out);
+		CHECK_STR(trace_text(), permitted[0]);
+		escape.first = 1;
+		play(set_out);
+		CHECK_STR(trace_text(), permitted[3]);
+	}
+}
+
+/* ---- many, again and again ---- */
+
+enum { CROWD = 5, ROUNDS = 3 };
+
+static struct hd_barrier barrier;
+
+static void *go_round(void *name)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		trace("%s", (const char *)name);
+		CHECK_EQ(hd_barrier_wait(&barrier, HD_FOREVER), *(const char *)name == "edc"[i]);
+		trace("%c", *(const char *)name - 'a' + 'A');
+	}
+	return NULL;
+}
+
+/* Small letters arrive, capitals leave. The last to arrive goes on at once, up to the barrier of the next round; those that
+ * it let go are in the order in which they came. */
+static void *five_meet_three_times(void *arg)
+{
+	static const char *const names[CROWD] = { "a", "b", "c", "d", "e" };
+
+	barrier = (struct hd_barrier)HD_BARRIER(CROWD);
+	for (int i = 0; i < CROWD; i++)
+		fork_equal(go_round, names[i]);
+	return arg;
+}
+
+HD_TEST(book_4_6_many_meet_again_and_again)
+{
+	play(five_meet_three_times);
+	CHECK_STR(trace_text(), "abcde"
+				"EeAaBbCcDd"
+				"DdEeAaBbCc"
+				"CDEAB");
 }

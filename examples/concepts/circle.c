@@ -1,0 +1,31 @@
+/* circle.c - two wait for each other while a third goes on: the report says so when the circle closes. */
+#include <heddle.h>
+#include <stdio.h>
+
+static struct hd_mutex cup, pot;
+
+static void *take_both(void *arg)
+{
+	struct hd_mutex *one = arg, *other = one == &cup ? &pot : &cup;
+
+	hd_mutex_lock(one, HD_FOREVER);
+	hd_yield(); /* the other process takes the other one */
+	hd_mutex_lock(other, HD_FOREVER);
+	printf("never printed\n");
+	return NULL;
+}
+
+static void *first(void *arg)
+{
+	hd_spawn_with(&(struct hd_spawn){ .name = "ann" }, take_both, &cup);
+	hd_spawn_with(&(struct hd_spawn){ .name = "bob" }, take_both, &pot);
+	hd_sleep(HD_MS(50)); /* the circle closes meanwhile */
+	printf("first can still run\n");
+	hd_shutdown(0); /* terminates the two */
+	return arg;
+}
+
+int main(void)
+{
+	return hd_run(&(struct hd_config){ .deadlock = HD_DEADLOCK_REPORT }, first, NULL) != 0;
+}

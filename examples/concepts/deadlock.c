@@ -1,0 +1,28 @@
+/* deadlock.c - a program that cannot go on says so. */
+#include <errno.h>
+#include <heddle.h>
+#include <stdio.h>
+
+static struct hd_semaphore letter;
+
+static void *reader(void *arg)
+{
+	hd_semaphore_wait(&letter, HD_FOREVER); /* nobody writes */
+	return arg;
+}
+
+static void *first(void *arg)
+{
+	hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .name = "reader" }, reader, NULL);
+
+	hd_join(pid, NULL, HD_FOREVER);
+	return arg;
+}
+
+int main(void)
+{
+	int err = hd_run(NULL, first, NULL);
+
+	printf("hd_run answers %s\n", err == -EDEADLK ? "-EDEADLK" : "something else");
+	return err != -EDEADLK;
+}

@@ -1,0 +1,47 @@
+/* monitor.c - an account that is never overdrawn: who wants too much waits until there is enough. */
+#include <heddle.h>
+#include <stdio.h>
+
+static struct hd_monitor account; /* guards the balance */
+static int balance;
+
+static void *withdraw(void *arg)
+{
+	int amount = (int)(intptr_t)arg, err = 0;
+
+	hd_monitor_enter(&account, HD_FOREVER);
+	while (err == 0 && balance < amount)
+		err = hd_monitor_wait(&account, NULL, HD_FOREVER); /* inside again, whatever it answers */
+	if (err == 0) {
+		balance -= amount;
+		printf("gets %d, leaves %d\n", amount, balance);
+	}
+	hd_monitor_exit(&account);
+	return NULL;
+}
+
+static void deposit(int amount)
+{
+	hd_monitor_enter(&account, HD_FOREVER);
+	balance += amount;
+	printf("pays in %d\n", amount);
+	hd_monitor_signal_all(&account, NULL); /* each looks again whether it is enough */
+	hd_monitor_exit(&account);
+}
+
+static void *first(void *arg)
+{
+	hd_pid big = hd_spawn(withdraw, (void *)100), small = hd_spawn(withdraw, (void *)30);
+
+	hd_yield(); /* both wait now */
+	deposit(50);
+	hd_join(small, NULL, HD_FOREVER);
+	deposit(80);
+	hd_join(big, NULL, HD_FOREVER);
+	return arg;
+}
+
+int main(void)
+{
+	return hd_run(NULL, first, NULL) != 0;
+}

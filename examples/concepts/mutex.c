@@ -1,0 +1,41 @@
+/* mutex.c - an owner, recursion, and inheritance: who waits lends its priority to the owner. */
+#include <errno.h>
+#include <heddle.h>
+#include <stdio.h>
+
+static struct hd_mutex lock = HD_MUTEX(HD_INHERIT);
+
+static void say_locked(void *text)
+{
+	hd_mutex_lock(&lock, HD_FOREVER); /* again: it is ours already */
+	printf("%s\n", (const char *)text);
+	hd_mutex_unlock(&lock);
+}
+
+static void *high(void *arg)
+{
+	hd_mutex_critical(&lock, say_locked, (void *)"60 has the lock", HD_FOREVER);
+	return arg;
+}
+
+static void *middle(void *arg)
+{
+	printf("50 runs, and needs no lock\n");
+	return arg;
+}
+
+static void *low(void *arg)
+{
+	hd_mutex_lock(&lock, HD_FOREVER);
+	hd_detach(hd_spawn_at(60, high, NULL));	  /* runs at once, and waits for the lock: we are 60 now */
+	hd_detach(hd_spawn_at(50, middle, NULL)); /* does not run: 50 is less than 60 */
+	say_locked((void *)"40 has the lock");
+	hd_mutex_unlock(&lock); /* it is high's, and we are 40 again */
+	printf("40 unlocks again: %s\n", hd_mutex_unlock(&lock) == -EPERM ? "-EPERM" : "something else");
+	return arg;
+}
+
+int main(void)
+{
+	return hd_run(NULL, low, NULL) != 0; /* the first process has priority 40 */
+}

@@ -1,0 +1,41 @@
+/* queue.c - a producer, a consumer, two places between them, and an end. */
+#include <errno.h>
+#include <heddle.h>
+#include <stdio.h>
+
+static void *producer(void *arg)
+{
+	hd_queue *numbers = arg;
+
+	for (int i = 1; i <= 5; i++) {
+		if (hd_queue_put(numbers, &i, HD_FOREVER) != 0)
+			break; /* closed, or cancelled: nobody will take it */
+		printf("put %d\n", i);
+	}
+	hd_queue_close(numbers); /* no more: the consumer may stop when it is empty */
+	return NULL;
+}
+
+static void *first(void *arg)
+{
+	hd_queue *numbers = hd_queue_new(sizeof(int), 2);
+	int n, err;
+
+	if (numbers == NULL)
+		return arg;
+	hd_pid pid = hd_spawn(producer, numbers);
+	if (pid < 0)
+		hd_queue_close(numbers);
+	hd_yield(); /* it fills the queue, and waits */
+	while ((err = hd_queue_next(numbers, &n, HD_FOREVER)) == 0)
+		printf("got %d\n", n);
+	printf("the end: %s\n", err == -EPIPE ? "closed and empty" : "something else");
+	hd_join(pid, NULL, HD_FOREVER); /* it must not use the queue any more */
+	hd_queue_drop(numbers);
+	return arg;
+}
+
+int main(void)
+{
+	return hd_run(NULL, first, NULL) != 0;
+}
