@@ -74,6 +74,7 @@ HD_TEST(ending_over_processes_that_only_yield)
 /* A request to a process that never ran comes in right behind the request to end. */
 static int stage;
 static hd_pid child;
+static struct plain_thread *steerer;
 
 static void *end_then_steer(void *arg)
 {
@@ -86,16 +87,16 @@ static void *end_then_steer(void *arg)
 static void *be_steered_late(void *arg)
 {
 	child = hd_spawn(return_argument, NULL);
-	struct plain_thread *thread = start_thread(end_then_steer, NULL);
+	steerer = start_thread(end_then_steer, NULL);
 	await_flag(&stage, 1);
 	hd_checkpoint(); /* both come in */
-	join_thread(thread);
 	return arg;
 }
 
 HD_TEST(ending_with_a_request_on_its_way_to_an_unstarted_process)
 {
 	CHECK_EQ(hd_run(NULL, be_steered_late, NULL), 6);
+	join_thread(steerer);
 }
 
 /* Trying is not waiting: whoever called hd_shutdown goes on. */

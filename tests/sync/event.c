@@ -201,6 +201,12 @@ HD_PROCESS_TEST(event_can_be_polled)
 
 /* ---- plain threads ---- */
 
+static void *await_silently(void *arg)
+{
+	CHECK_EQ(hd_event_wait(&event, HD_FOREVER), 0);
+	return arg;
+}
+
 static void *set_when_awaited(void *n)
 {
 	await_queued(&event.waiters, (int)(long)n);
@@ -213,17 +219,17 @@ HD_TEST(event_threads_let_each_other_go_without_a_runtime)
 	struct plain_thread *threads[4];
 
 	for (int i = 0; i < 4; i++)
-		threads[i] = i < 3 ? start_thread(await, (void *)"") : start_thread(set_when_awaited, (void *)3L);
+		threads[i] = i < 3 ? start_thread(await_silently, NULL) : start_thread(set_when_awaited, (void *)3L);
 	for (int i = 0; i < 4; i++)
 		join_thread(threads[i]);
 }
 
 HD_PROCESS_TEST(event_threads_and_processes_let_each_other_go)
 {
-	struct plain_thread *waiter = start_thread(await, (void *)"thread"), *setter;
+	struct plain_thread *waiter = start_thread(await_silently, NULL), *setter;
 
 	await_queued(&event.waiters, 1);
-	hd_pid pid = spawned(hd_spawn(await, (void *)"process"));
+	hd_pid pid = spawned(hd_spawn(await_silently, NULL));
 	await_queued(&event.waiters, 2);
 	setter = start_thread(set_when_awaited, (void *)2L);
 	join_thread(setter);
