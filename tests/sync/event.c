@@ -115,6 +115,7 @@ HD_PROCESS_TEST(event_reset_does_not_call_back_who_was_let_go)
 	hd_pid pids[2];
 
 	pids[0] = spawned(hd_spawn_at(30, await, (void *)"a"));
+	await_queued(&event.waiters, 1);
 	pids[1] = spawned(hd_spawn_at(30, await, (void *)"b"));
 	await_queued(&event.waiters, 2);
 	CHECK_EQ(hd_event_set(&event), 0);

@@ -181,7 +181,7 @@ HD_PROCESS_TEST(inherit_goes_through_a_chain_of_three)
 static void *chain_that_breaks(void *arg)
 {
 	struct actor second = { .word = "second", .own = &b, .wants = &a };
-	struct actor high = { .word = "high", .wants = &b, .until = hd_after(HD_MS(2)) };
+	struct actor high = { .word = "high", .wants = &b, .until = hd_after(HD_MS(100)) };
 
 	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
 	spawn_actor(20, &second);
@@ -231,7 +231,7 @@ HD_PROCESS_TEST(inherit_through_a_chain_follows_a_change_of_priority)
 
 static void *low_is_left_by_timeout(void *arg)
 {
-	struct actor high = { .word = "high", .wants = &a, .until = hd_after(HD_MS(2)) };
+	struct actor high = { .word = "high", .wants = &a, .until = hd_after(HD_MS(100)) };
 
 	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
 	spawn_word(20, "equal");

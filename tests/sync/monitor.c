@@ -157,7 +157,7 @@ static int expected;
 /* Three deep, then waits; whatever is answered, it is three deep again. */
 static void *wait_deep(void *arg)
 {
-	hd_time until = arg != NULL ? hd_after(HD_MS(1)) : HD_FOREVER;
+	hd_time until = arg != NULL ? hd_after(HD_MS(40)) : HD_FOREVER;
 
 	for (int i = 0; i < 3; i++)
 		enter();

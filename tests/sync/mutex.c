@@ -313,6 +313,7 @@ HD_PROCESS_TEST(mutex_barging_keeps_the_place_of_who_was_woken_in_vain)
 	hd_mutex_init(&mutex, HD_BARGING);
 	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	pids[0] = spawned(hd_spawn_at(30, take_turn, (void *)"first"));
+	await_queued(&mutex.waiters, 1);
 	pids[1] = spawned(hd_spawn_at(30, take_turn, (void *)"second"));
 	await_queued(&mutex.waiters, 2);
 	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
