@@ -53,7 +53,7 @@ sanitize: asan tsan ## the tests under ASan and UBSan, then under TSan
 asan: setup ## the tests under ASan and UBSan
 	@tools/build $(ASAN) $(MESON_FLAGS)
 	@build-asan/tests/heddle-tests
-	@$(call simulated,build-asan,20)
+	@$(call simulated,build-asan,5)
 	@$(call explored,build-asan)
 
 tsan: setup ## the tests under TSan
