@@ -68,7 +68,7 @@ static inline struct hd_case hd_case_time(hd_time t)
 
 /* Waits until one of n cases happens; of several that could, any one (hd_select), or the first in the list (hd_select_first). Returns its
  * index, with cases[index].err set: 0, or as the call that it stands for answers when it does not wait any more: -EPIPE of a closed
- * queue, the error of a failed promise, -ESRCH and the like of a join. Or
+ * queue, the error of a failed promise, -ESRCH and the like of a join (-EBUSY when a process is in two cases). Or
  *
  *   -ETIMEDOUT   none had happened by `until`
  *   -ECANCELED   the caller was cancelled, and none happened

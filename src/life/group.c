@@ -205,7 +205,7 @@ int hd_group_wait(struct hd_group *g, hd_time until)
 	int failed = g->err;
 	close_group(g, me);
 	w = hd__self();
-	if (err == -ECANCELED)
+	if (err == -ECANCELED || ld_rlx(&me->control) & HD__DOOMED)
 		hd__heed(w); /* and perhaps it ends here */
 	hd__safe_point(w);
 	return err != 0 ? err : failed;
