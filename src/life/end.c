@@ -95,7 +95,7 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 	if (unlikely(me->ending) &&
 	    me->end_kind >= HD_END_CANCELLED) /* a cleanup that ends it again does not change how it ended */
 		kind = me->end_kind;
-	me->ending = 1;
+	st_rlx(&me->ending, true);
 	me->end_kind = (uint8_t)kind;
 	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL)) {
 		hd__clean_up(me);

@@ -60,7 +60,7 @@ uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p)
 	}
 	control &= ~(uint64_t)HD__REBOOST;
 	do {
-		int least = control & HD__DOOMED ? HD__CONTROL_BOOST(control) : 0; /* its terminator's */
+		int least = ld_rlx(&p->doom_boost);
 		after = (control & ~HD__BOOST(0x7f)) | HD__BOOST(boost > least ? boost : least);
 	} while (!cas_acq_rel(&p->control, &control, after));
 	return after;

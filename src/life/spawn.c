@@ -124,7 +124,8 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
 	st_rel(&p->stack_class, (uint8_t)size_class);
 	st_rel(&p->daemon, how->daemon);
-	p->ending = false;
+	st_rlx(&p->ending, false);
+	p->doom_boost = 0;
 	st_rel(&p->name[0], 0);
 	for (int i = 0; unlikely(how->name != NULL) && (i == 0 || how->name[i - 1] != 0); i++)
 		st_rel(&p->name[i], how->name[i]); /* its length was checked */

@@ -1,6 +1,6 @@
 /* life/terminate.c - ending another process.
  *
- * Owns:       why a process was killed: end_err while it lives, under news.lock.
+ * Owns:       why a process was killed, and at which priority at least it ends: end_err while it lives, doom_boost; under news.lock.
  * Invariant:  HD__DOOMED stays; so whoever asked may go away, or be ended in turn, and nothing is lost.
  * Callers:    any thread. */
 #include <errno.h>
@@ -15,16 +15,16 @@ static int doom(struct hd__caller caller, hd_pid pid, int reason)
 
 	if (p == NULL)
 		return -ESRCH;
-	if (reason != 0) {
-		hd__waitq_lock(&p->news);
-		uint64_t control = ld_acq(&p->control);
-		bool alive = hd__alive(control, pid);
-		if (alive && !(control & HD__DOOMED) && p->end_err == 0) /* the first one counts */
-			p->end_err = reason;
-		hd__waitq_unlock(&p->news);
-		if (!alive)
-			return -ESRCH;
-	}
+	hd__waitq_lock(&p->news);
+	uint64_t control = ld_acq(&p->control);
+	bool alive = hd__alive(control, pid);
+	if (alive && !(control & HD__DOOMED) && p->end_err == 0) /* the first one counts */
+		p->end_err = reason;
+	if (alive && boost > p->doom_boost)
+		st_rlx(&p->doom_boost, (uint8_t)boost);
+	hd__waitq_unlock(&p->news);
+	if (!alive)
+		return -ESRCH;
 	int err = hd__ask(caller, pid, HD__SUSPEND, HD__DOOMED, boost);
 	return err == -EALREADY ? 0 : err;
 }

@@ -92,11 +92,12 @@ struct hd__inner {
 	struct hd_group *groups;     /* that it has opened, the newest first */
 	struct hd_waiter
 		*won; /* it waits in several queues: the record that was claimed; written by whoever did, NULL: none yet */
-	struct hd_mutex *held;	 /* of those with HD_INHERIT, what it has */
-	hd_time quantum_left;	 /* HD_RR, HD_IO: of the current quantum; 0: a new one */
-	struct hd__trail *trail; /* config.deadlock: where it last waited for an owner; or NULL */
-	bool deaf;		 /* cancels and terminations wait */
-	bool unwinds;		 /* a cancel ends it */
+	struct hd_waiter *records; /* its records in several queues, chained by `sibling` */
+	struct hd_mutex *held;	   /* of those with HD_INHERIT, what it has */
+	hd_time quantum_left;	   /* HD_RR, HD_IO: of the current quantum; 0: a new one */
+	struct hd__trail *trail;   /* config.deadlock: where it last waited for an owner; or NULL */
+	bool deaf;		   /* cancels and terminations wait */
+	bool unwinds;		   /* a cancel ends it */
 };
 
 /* Whoever must hear of a process's end, besides its joiner: a group or a promise. */
@@ -141,6 +142,7 @@ struct hd_process {
 	int32_t end_err;	     /* while it lives: why it was killed; under news.lock */
 	uint8_t end_kind;	     /* enum hd_end_kind */
 	uint8_t bond;		     /* enum hd__bond */
+	uint8_t doom_boost;	     /* the priority of whoever terminated it; under news.lock (*) */
 	uint8_t stack_class;	     /* log2 of its stack's size */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;

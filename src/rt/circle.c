@@ -7,7 +7,7 @@
  * Locking:    none; the caller holds the lock of the queue that it is about to wait in. What others wait for is read as memory that may
  *             be gone (hd__edge_of).
  *
- * A wait with a deadline is no edge: it ends. */
+ * A wait that will end otherwise is no edge (will_end). */
 #include <execinfo.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,6 +31,20 @@ struct walk {
 	struct hd__edge edges[CIRCLE_MAX];
 };
 
+/* Whether p's wait ends without the one that it waits for: it has a deadline, or was cancelled or terminated a moment ago, or will stop
+ * the other one (hd_suspend) as soon as that one's worker looks. */
+static bool will_end(struct hd_process *p, const struct hd__edge *edge)
+{
+	struct hd_process seen = { .ending = ld_rlx(&p->ending) };
+	struct hd__inner inner;
+
+	if (edge->timed || edge->why == HD_WAIT_SUSPEND)
+		return true;
+	seen.inner = &inner;
+	return hd__os_peek(&inner, p->inner, sizeof inner) &&
+	       hd__called_off(&seen, ld_acq(&p->control), edge->why) != HD__WAITING;
+}
+
 /* From `me` along the edges, till it comes back to me. */
 static bool walk_circle(struct hd__sched *sched, struct hd_process *me, struct walk *walk)
 {
@@ -38,7 +52,7 @@ static bool walk_circle(struct hd__sched *sched, struct hd_process *me, struct w
 
 	for (walk->length = 0; walk->length < CIRCLE_MAX;) {
 		struct hd__edge *edge = &walk->edges[walk->length];
-		if (!hd__edge_of(sched, p, edge) || edge->timed || edge->holder <= 0)
+		if (!hd__edge_of(sched, p, edge) || edge->holder <= 0 || will_end(p, edge))
 			return false;
 		walk->who[walk->length++] = p;
 		p = hd__table_find(&sched->table, edge->holder);

@@ -175,20 +175,34 @@ static void take_all_news(struct hd__sched *sched)
 		hd__take_news(&sched->workers[i]);
 }
 
+/* A process that is ended must not be left in a run queue: its block may be somebody else's next. */
+static void take_off_queue(struct hd_worker *w, struct hd_process *p)
+{
+	if (w->cannot_start == p)
+		w->cannot_start = NULL;
+	else if (p->state == HD_READY)
+		hd__share_drop(w, p);
+	if (p->state == HD_READY)
+		hd__move(w, p, HD_SUSPENDED);
+}
+
 /* Ends p where it stands: the runtime is over. */
 static void abandon(struct hd_worker *w, struct hd_process *p)
 {
-	/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way through
-	 * the inbox, and is waited for. */
-	if (p->state == HD_WAITING)
-		hd__wait_abandon(w, p);
-	while (p->state == HD_WAITING) {
+	/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way, through the
+	 * inbox or (a plain thread has signalled a condition) into a mutex's queue, and is waited for. */
+	for (hd__wait_abandon(w, p); p->state == HD_WAITING; hd__wait_abandon(w, p)) {
 		hd__os_thread_yield();
 		take_all_news(w->sched);
 	}
-	if (p->inner != NULL)
+	if (p->inner != NULL) {
 		hd__os_free(p->inner->locals);
-	while (!hd__end_from_outside(w, p, HD_END_KILLED, 0)) {
+		hd__os_free(p->inner->trail);
+	}
+	for (;;) {
+		take_off_queue(w, p);
+		if (hd__end_from_outside(w, p, HD_END_KILLED, 0))
+			break;
 		hd__os_thread_yield();
 		take_all_news(w->sched);
 	}

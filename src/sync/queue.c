@@ -64,7 +64,7 @@ bool hd__queue_has_room(hd_queue *q)
 		if (!__builtin_mul_overflow(2 * room, q->item_size, &bytes))
 			more = hd__os_alloc(bytes > 0 ? bytes : 1);
 		hd__waitq_lock(&q->waiters);
-		if (more == NULL && q->count == q->room)
+		if (more == NULL && q->count == q->room && !q->closed)
 			return false;
 		old = more;
 		if (more != NULL && q->room == room) { /* else somebody else has done it meanwhile */

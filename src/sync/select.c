@@ -155,7 +155,7 @@ static int look_at(struct selection *s, struct hd_case *c, bool join)
 		};
 		if (c->kind == HD_CASE_JOIN)
 			hd__join_take_locked(c->object);
-		hd__waitq_link(q, x, HD__LINKED);
+		hd__waits_join(s->me, q, x);
 	}
 	if (q != NULL)
 		hd__waitq_unlock(q);
@@ -232,6 +232,7 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 		} else {
 			leave(&cases[i]);
 		}
+	hd__waits_end(s->me);
 	if (happened == n && err == -ETIMEDOUT && first <= until && first < HD_FOREVER) {
 		cases[timed].err = 0;
 		happened = timed;

@@ -329,6 +329,18 @@ void hd__waits_begin(struct hd_process *me)
 	st_rlx(&me->outcome, HD__WAITING);
 }
 
+void hd__waits_join(struct hd_process *me, struct hd_waitq *q, struct hd_waiter *x)
+{
+	x->sibling = me->inner->records;
+	me->inner->records = x;
+	hd__waitq_link(q, x, HD__LINKED);
+}
+
+void hd__waits_end(struct hd_process *me)
+{
+	me->inner->records = NULL;
+}
+
 /* Nobody ends the wait before the caller is off its stack, though no lock keeps them from it: who claims one of the records leaves a note
  * for this worker, who takes in no notes before; and a process that waits in several queues does not move. */
 int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
@@ -368,19 +380,28 @@ void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome ou
 	hd__wake_owner(w, p);
 }
 
+/* Takes x out of its queue, if it is there in this way. */
+static bool take_out(struct hd_waiter *x, enum hd__place place)
+{
+	struct hd_waitq *q = ld_rlx(&x->queue);
+
+	hd__waitq_lock(q);
+	bool there = x->place == place;
+	if (there)
+		hd__waitq_unlink(q, x);
+	hd__waitq_unlock(q);
+	return there;
+}
+
 void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 {
 	struct hd_waiter *x = p->waiter;
 
-	hd__wait_end(w, p, HD__TERMINATED);
-	if (p->state != HD_WAITING || x == NULL || ld_acq(&x->why) != HD_WAIT_REENTER)
-		return;
-	struct hd_waitq *q = ld_rlx(&x->queue);
-	hd__waitq_lock(q);
-	bool moved = x->place == HD__MOVED;
-	if (moved)
-		hd__waitq_unlink(q, x);
-	hd__waitq_unlock(q);
-	if (moved)
+	if (p->state == HD_WAITING)
+		hd__wait_end(w, p, HD__TERMINATED);
+	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->why) == HD_WAIT_REENTER && take_out(x, HD__MOVED))
 		hd__wake_owner(w, p);
+	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
+		if (x != p->inner->won) /* whoever claimed that one may have freed its queue */
+			take_out(x, HD__LINKED);
 }

@@ -43,7 +43,8 @@ struct hd_waiter {
 	struct hd_waiter *(*left)(struct hd_worker *w, struct hd_waiter *x); /* or NULL */
 	bool ahead;							     /* it goes to the head of the queue */
 	bool boosts; /* somebody was asked to run for its sake: the worker takes in its notes before it chooses who is next */
-	const int64_t *owner; /* who has what it waits for: a process, or less a thread; NULL: unknown */
+	struct hd_waiter *sibling; /* `several`: the next of its process's */
+	const int64_t *owner;	   /* who has what it waits for: a process, or less a thread; NULL: unknown */
 	void *data;
 	unsigned number;
 };
@@ -213,10 +214,12 @@ int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wai
 int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
 		struct hd_process *next);
 
-/* Waits in several queues, for a process: hd__waits_begin, then hd__waitq_link of a record with `several` in each, under its lock, and
+/* Waits in several queues, for a process: hd__waits_begin, then hd__waits_join with a record with `several` in each, under its lock, and
  * without any call in between that is a safe point; then hd__park_several, unless hd__waits_decide says that the wait is the caller's own
- * to end. Afterwards the caller takes the records out. */
+ * to end. Afterwards the caller takes the records out, and says hd__waits_end. */
 void hd__waits_begin(struct hd_process *me);
+void hd__waits_join(struct hd_process *me, struct hd_waitq *q, struct hd_waiter *x);
+void hd__waits_end(struct hd_process *me);
 static inline bool hd__waits_decide(struct hd_process *me)
 {
 	return hd__decide(&me->outcome, HD__GRANTED);
@@ -229,8 +232,8 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p);
 /* Ends p's wait otherwise (cancelled, terminated), if nothing else has ended it. On its home worker; no locks are held. */
 void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome);
 
-/* The same when the runtime is over, also for one that was claimed and moved to a queue where nobody will claim it again. If p still
- * waits then, its wake is on the way. */
+/* p will never run again: ends its wait, also if it was claimed and moved to a queue where nobody will claim it again, and takes whatever
+ * records of it are left out of their queues. If p still waits then, its wake is on the way, or it is about to be moved. */
 void hd__wait_abandon(struct hd_worker *w, struct hd_process *p);
 
 #endif

@@ -1,350 +1,404 @@
 /* sync/findings.c - interleavings that went wrong once. Most of them need the simulated runtime to happen. */
 #include "life/life.h"
-#include "sched/workers.h"
+#include "sync/common.h"
 
 static struct hd_process *block_of(hd_pid pid)
 {
 	return hd__table_find(&hd__self()->sched->table, pid);
 }
 
-/* ---- barrier ---- */
-static struct hd_barrier bar;
-static long passed, timed;
-static long at_bar;
-static void *meet(void *arg)
+/* What is asked of a process is done on its worker, with its news locked. Returns its control word when nothing is left to do. */
+static uint64_t await_settled(struct hd_process *p)
 {
-	add(&at_bar, 1);
-	while (value_of(&at_bar) % 2 != 0)
+	for (;;) {
+		hd__waitq_lock(&p->news);
+		uint64_t control = ld_acq(&p->control);
+		hd__waitq_unlock(&p->news);
+		if ((control & (HD__REBOOST | HD__NUDGED)) == 0)
+			return control;
+		CHECK_EQ(hd_sleep(HD_US(50)), 0);
+	}
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* ---- a barrier counted who had left it ---- */
+
+static struct hd_barrier barrier;
+static long at_barrier, passed;
+
+/* Comes at the same time as the other one, and leaves at about the time when that comes. */
+static void *meet_for_a_moment(void *ns)
+{
+	add(&at_barrier, 1);
+	while (value_of(&at_barrier) % 2 != 0)
 		sched_yield();
-	int err = hd_barrier_wait(&bar, hd_after((long)arg));
-	if (err >= 0)
+	int answer = hd_barrier_wait(&barrier, hd_after((long)ns));
+	if (answer >= 0)
 		add(&passed, 1);
-	else {
-		CHECK_EQ(err, -ETIMEDOUT);
-		add(&timed, 1);
-	}
+	else
+		CHECK_EQ(answer, -ETIMEDOUT);
 	return NULL;
 }
-static void *barrier_main(void *arg)
+
+static void *two_meet_for_a_moment(void *arg)
 {
-	(void)arg;
+	struct crew crew;
+
 	for (int i = 0; i < 3; i++) {
-		hd_barrier_init(&bar, 2);
-		passed = timed = 0;
-		struct crew crew;
-		start_crew(&crew, NULL, 2, meet, (void *[]){ (void *)2000L, (void *)3000L });
+		hd_barrier_init(&barrier, 2);
+		set(&passed, 0);
+		start_crew(&crew, NULL, 2, meet_for_a_moment, (void *[]){ (void *)HD_US(2), (void *)HD_US(3) });
 		join_crew_members(&crew);
-		CHECK_EQ(bar.arrived, 0);
-		CHECK(passed != 1);
+		CHECK_EQ(barrier.arrived, 0);
+		CHECK(passed == 0 || passed == 2);
 	}
-	return NULL;
+	return arg;
 }
+
 HD_TEST(barrier_does_not_count_who_has_left)
 {
-	CHECK_EQ(run_with_workers(2, barrier_main, NULL), 0);
+	CHECK_EQ(run_with_workers(2, two_meet_for_a_moment, NULL), 0);
 }
-static void *tries(void *arg)
+
+static void *try_to_meet(void *arg)
 {
 	for (int i = 0; i < 20; i++) {
-		int err = hd_barrier_wait(&bar, 0);
-		CHECK(err == -ETIMEDOUT || err == 1 || err == 0);
+		int answer = hd_barrier_wait(&barrier, 0);
+		CHECK(answer == -ETIMEDOUT || answer == 1 || answer == 0);
 	}
 	return arg;
 }
-static void *barrier_try_main(void *arg)
+
+static void *two_try_to_meet(void *arg)
 {
-	hd_barrier_init(&bar, 2);
 	struct crew crew;
-	start_crew(&crew, NULL, 2, tries, NULL);
+
+	hd_barrier_init(&barrier, 2);
+	start_crew(&crew, NULL, 2, try_to_meet, NULL);
 	join_crew_members(&crew);
-	CHECK_EQ(bar.arrived, 0);
+	CHECK_EQ(barrier.arrived, 0);
 	return arg;
 }
+
 HD_TEST(barrier_try_leaves_no_trace)
 {
-	CHECK_EQ(run_with_workers(2, barrier_try_main, NULL), 0);
+	CHECK_EQ(run_with_workers(2, two_try_to_meet, NULL), 0);
 }
 
-/* ---- shutdown with a moved waiter ---- */
-static struct hd_monitor mon;
-static int inside;
-static void *moved(void *arg)
+/* ---- the end waited for one that was signalled, and whose mutex nobody would unlock ---- */
+
+static struct hd_monitor monitor;
+
+static void *wait_in_monitor(void *arg)
 {
-	hd_monitor_enter(&mon, HD_FOREVER);
-	inside = 1;
-	hd_monitor_wait(&mon, NULL, HD_FOREVER);
-	hd_monitor_exit(&mon);
+	CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
+	hd_monitor_wait(&monitor, NULL, HD_FOREVER);
+	CHECK(!"it came back");
 	return arg;
 }
-static void *holder(void *arg)
+
+/* Ends inside: what it has stays locked. */
+static void *signal_and_stay(void *arg)
 {
-	hd_monitor_enter(&mon, HD_FOREVER);
-	hd_monitor_signal(&mon, NULL);
-	hd_sleep(HD_SEC(1000)); /* ends here, inside */
+	CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
+	CHECK_EQ(hd_monitor_signal(&monitor, NULL), 0);
+	hd_sleep_until(HD_FOREVER);
+	CHECK(!"it came back");
 	return arg;
 }
-static void *moved_main(void *arg)
+
+static void *shut_down_when_it_waits_to_reenter(void *arg)
 {
-	hd_spawn(moved, NULL);
-	while (!inside)
-		hd_sleep(HD_MS(1));
-	hd_spawn(holder, NULL);
-	hd_sleep(HD_MS(1));
-	hd_shutdown(3);
+	spawned(hd_spawn(wait_in_monitor, NULL));
+	await_queued(&monitor.changed.waiters, 1);
+	spawned(hd_spawn(signal_and_stay, NULL));
+	await_queued(&monitor.mutex.waiters, 1);
+	CHECK_EQ(hd_shutdown(3), 0);
 	return arg;
 }
+
 HD_TEST(runtime_ends_though_somebody_signalled_waits_for_a_mutex_of_nobody)
 {
-	CHECK_EQ(run_with_workers(1, moved_main, NULL), 3);
+	CHECK_EQ(run_with_workers(1, shut_down_when_it_waits_to_reenter, NULL), 3);
 }
 
-/* ---- inheritance at hand-over ---- */
-static struct hd_mutex im = HD_MUTEX(HD_INHERIT);
-static int order;
-static int a_at, m_at;
-static void *low(void *arg)
+/* ---- an heir ran before it had the boost of those who went on waiting ---- */
+
+static struct hd_mutex inheriting = HD_MUTEX(HD_INHERIT);
+
+static void *lock_and_say(void *word)
 {
-	hd_mutex_lock(&im, HD_FOREVER);
-	a_at = ++order;
-	hd_mutex_unlock(&im);
-	return arg;
+	CHECK_EQ(hd_mutex_lock(&inheriting, HD_FOREVER), 0);
+	trace("%s ", (const char *)word);
+	CHECK_EQ(hd_mutex_unlock(&inheriting), 0);
+	return NULL;
 }
-static void *high(void *arg)
-{
-	hd_mutex_lock(&im, HD_FOREVER);
-	hd_mutex_unlock(&im);
-	return arg;
-}
-static void *middle(void *arg)
-{
-	m_at = ++order;
-	return arg;
-}
+
 HD_PROCESS_TEST(inherit_heir_has_its_boost_before_it_runs)
 {
-	hd_mutex_lock(&im, HD_FOREVER);
-	hd_pid a = hd_spawn_at(30, low, NULL);
-	hd_sleep(HD_MS(1));			/* a waits */
-	hd_pid h = hd_spawn_at(60, high, NULL); /* h waits behind it */
-	hd_sleep(HD_MS(1));
-	hd_set_priority(hd_self(), 55);
-	hd_pid m = hd_spawn_at(50, middle, NULL); /* ready */
-	hd_mutex_unlock(&im);			  /* a's: and it is wanted at 60 */
-	hd_join(h, NULL, HD_FOREVER);
-	hd_join(a, NULL, HD_FOREVER);
-	hd_join(m, NULL, HD_FOREVER);
-	CHECK(a_at < m_at);
+	hd_pid pids[3];
+
+	CHECK_EQ(hd_mutex_lock(&inheriting, HD_FOREVER), 0);
+	pids[0] = spawned(hd_spawn_at(30, lock_and_say, (void *)"low"));
+	await_queued(&inheriting.waiters, 1);
+	pids[1] = spawned(hd_spawn_at(60, lock_and_say, (void *)"high"));
+	await_queued(&inheriting.waiters, 2);
+	CHECK_EQ(hd_set_priority(hd_self(), 55), 0);
+	pids[2] = spawned(hd_spawn_at(50, say_word, (void *)"middle"));
+	CHECK_EQ(hd_mutex_unlock(&inheriting), 0); /* low has it, and high wants it */
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "low high middle ");
 }
 
-/* ---- condition wait, HD_INHERIT, suspended ---- */
-static struct hd_mutex cm = HD_MUTEX(HD_INHERIT);
-static struct hd_condition cc;
-static void *cond_waiter(void *arg)
+/* ---- who lost a boost by giving up a mutex to wait could be stopped where it may not be ---- */
+
+static struct hd_condition condition;
+static struct crew crew;
+
+static void *wait_for_moments(void *arg)
 {
-	hd_mutex_lock(&cm, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&inheriting, HD_FOREVER), 0);
 	for (int i = 0; i < 3; i++)
-		hd_condition_wait(&cc, &cm, hd_after(HD_US(20)));
-	hd_mutex_unlock(&cm);
+		CHECK_EQ(hd_condition_wait(&condition, &inheriting, hd_after(HD_US(20))), -ETIMEDOUT);
+	CHECK_EQ(hd_mutex_unlock(&inheriting), 0);
 	return arg;
 }
-static struct crew ccrew;
-static void *cond_suspender(void *arg)
+
+/* The other one may have ended. */
+static void *suspend_and_resume_it(void *arg)
 {
 	for (int i = 0; i < 4; i++) {
-		hd_suspend(ccrew.members[0].pid, 0);
-		hd_resume(ccrew.members[0].pid);
+		hd_suspend(crew.members[0].pid, 0);
+		hd_resume(crew.members[0].pid);
 	}
 	return arg;
 }
-static void *cond_either(void *arg)
+
+static void *wait_or_suspend(void *suspends)
 {
-	return arg == NULL ? cond_waiter(arg) : cond_suspender(arg);
+	return suspends == NULL ? wait_for_moments(NULL) : suspend_and_resume_it(suspends);
 }
-static void *cond_main(void *arg)
+
+static void *suspend_it_as_it_waits(void *arg)
 {
-	start_crew(&ccrew, NULL, 2, cond_either, (void *[]){ NULL, (void *)1L });
-	join_crew_members(&ccrew);
+	start_crew(&crew, NULL, 2, wait_or_suspend, (void *[]){ NULL, &crew });
+	join_crew_members(&crew);
+	CHECK_EQ(inheriting.owner, 0);
+	CHECK_EQ(queued(&condition.waiters), 0);
 	return arg;
 }
+
 HD_TEST(condition_wait_may_be_suspended_as_it_gives_up_the_mutex)
 {
-	CHECK_EQ(run_with_workers(2, cond_main, NULL), 0);
+	CHECK_EQ(run_with_workers(2, suspend_it_as_it_waits, NULL), 0);
 }
 
-/* ---- a request to find the boost lost ---- */
-static struct hd_mutex rm = HD_MUTEX(HD_INHERIT);
-static hd_pid owner;
-static struct hd_semaphore go, done_;
-static void *rowner(void *arg)
+/* ---- a boost that was asked for while another was being found was lost ---- */
+
+enum { RIVALS = 3 };
+
+static struct hd_semaphore enough;
+
+static void *own_until_enough(void)
 {
-	hd_mutex_lock(&rm, HD_FOREVER);
-	hd_semaphore_signal(&go);
-	hd_semaphore_wait(&done_, HD_FOREVER);
-	hd_mutex_unlock(&rm);
-	return arg;
-}
-static void *rwaiter(void *arg)
-{
-	if ((long)arg == 0)
-		return rowner(arg);
-	hd_set_priority(hd_self(), 50 + (int)(long)arg);
-	while (ld_acq(&rm.owner) == 0)
-		sched_yield();
-	hd_mutex_lock(&rm, HD_FOREVER);
-	hd_mutex_unlock(&rm);
+	CHECK_EQ(hd_mutex_lock(&inheriting, HD_FOREVER), 0);
+	CHECK_EQ(hd_semaphore_wait(&enough, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_unlock(&inheriting), 0);
 	return NULL;
 }
-static struct crew rcrew;
-static void *reboost_main(void *arg)
+
+/* Those who want it start all at once, each with another priority. */
+static void *own_or_want(void *priority)
 {
-	start_crew(&rcrew, NULL, 4, rwaiter, (void *[]){ NULL, (void *)1L, (void *)2L, (void *)3L });
-	owner = rcrew.members[0].pid;
-	hd_sleep(HD_MS(50));
-	struct hd_process *p = block_of(owner);
-	uint64_t control = ld_acq(&p->control);
-	int n = 0;
-	for (int i = 1; i < 4; i++) {
-		struct hd_process_info info;
-		hd_process_info(rcrew.members[i].pid, &info);
-		n += info.state == HD_WAITING && info.why == HD_WAIT_MUTEX;
-	}
-	if (n == 3) {
-		CHECK_EQ(control & (HD__REBOOST | HD__NUDGED), 0);
-		CHECK_EQ(HD__CONTROL_BOOST(control), 53);
-		CHECK_EQ(ld_rlx(&p->priority), 53);
-	}
-	hd_semaphore_signal(&done_);
-	join_crew_members(&rcrew);
+	if (priority == NULL)
+		return own_until_enough();
+	CHECK_EQ(hd_set_priority(hd_self(), (int)(long)priority), 0);
+	while (ld_acq(&inheriting.owner) == 0)
+		sched_yield();
+	CHECK_EQ(hd_mutex_lock(&inheriting, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_unlock(&inheriting), 0);
+	return NULL;
+}
+
+static void *ask_for_a_boost_at_once(void *arg)
+{
+	start_crew(&crew, NULL, 1 + RIVALS, own_or_want, (void *[]){ NULL, (void *)51L, (void *)52L, (void *)53L });
+	await_queued(&inheriting.waiters, RIVALS);
+	struct hd_process *owner = block_of(crew.members[0].pid);
+	CHECK_EQ(HD__CONTROL_BOOST(await_settled(owner)), 53);
+	CHECK_EQ(ld_rlx(&owner->priority), 53);
+	CHECK_EQ(hd_semaphore_signal(&enough), 0);
+	join_crew_members(&crew);
 	return arg;
 }
+
 HD_TEST(inherit_boost_is_found_as_often_as_asked)
 {
-	CHECK_EQ(run_with_workers(4, reboost_main, NULL), 0);
+	CHECK_EQ(run_with_workers(1 + RIVALS, ask_for_a_boost_at_once, NULL), 0);
 }
 
-/* ---- a priority lost ---- */
-static struct hd_semaphore ps;
-static hd_pid pv;
-static void *pwait(void *arg)
+/* ---- a priority that was set while another was being obeyed was lost ---- */
+
+static void *wait_or_set_priority(void *priority)
 {
-	hd_semaphore_wait(&ps, HD_FOREVER);
-	return arg;
-}
-static struct crew pcrew;
-static void *psetter(void *arg)
-{
-	if (arg == NULL)
-		return pwait(arg);
-	hd_set_priority(pcrew.members[0].pid, (int)(long)arg);
-	hd_set_priority(pcrew.members[0].pid, (int)(long)arg + 1);
+	if (priority == NULL) {
+		CHECK_EQ(hd_semaphore_wait(&enough, HD_FOREVER), 0);
+		return NULL;
+	}
+	CHECK_EQ(hd_set_priority(crew.members[0].pid, (int)(long)priority), 0);
+	CHECK_EQ(hd_set_priority(crew.members[0].pid, (int)(long)priority + 1), 0);
 	return NULL;
 }
-static void *priority_main(void *arg)
+
+static void *set_its_priority_at_once(void *arg)
 {
-	start_crew(&pcrew, &(struct hd_spawn){ .movable = true }, 3, psetter, (void *[]){ NULL, (void *)30L, (void *)20L });
-	pv = pcrew.members[0].pid;
+	struct hd_spawn how = { .movable = true };
+
+	start_crew(&crew, &how, 3, wait_or_set_priority, (void *[]){ NULL, (void *)30L, (void *)20L });
+	hd_pid pid = crew.members[0].pid;
 	for (int i = 1; i < 3; i++)
-		hd_join(pcrew.members[i].pid, NULL, HD_FOREVER);
-	hd_sleep(HD_MS(10));
-	struct hd_process *p = block_of(pv);
-	if (p->state == HD_WAITING && !(ld_acq(&p->control) & HD__NUDGED))
-		CHECK_EQ(ld_rlx(&p->priority), hd_priority(pv));
-	hd_semaphore_signal(&ps);
-	hd_join(pv, NULL, HD_FOREVER);
+		CHECK_EQ(hd_join(crew.members[i].pid, NULL, HD_FOREVER), 0);
+	await_queued(&enough.waiters, 1);
+	await_settled(block_of(pid));
+	CHECK_EQ(ld_rlx(&block_of(pid)->priority), hd_priority(pid));
+	CHECK_EQ(hd_semaphore_signal(&enough), 0);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
 	return arg;
-}
-HD_TEST(priority_of_a_waiting_movable_process_is_the_last_one_set)
-{
-	CHECK_EQ(run_with_workers(4, priority_main, NULL), 0);
 }
 
-/* ---- a group's owner is terminated while a member fails ---- */
-static struct hd_mutex gm;
-static struct hd_semaphore gready;
-static void *stubborn(void *arg)
+HD_TEST(priority_of_a_waiting_movable_process_is_the_last_one_set)
 {
-	hd_mutex_lock(&gm, HD_FOREVER); /* not a cancellation point, but a terminated one leaves */
+	CHECK_EQ(run_with_workers(4, set_its_priority_at_once, NULL), 0);
+}
+
+/* ---- a group was cancelled while its owner was terminated, and some members were only cancelled ---- */
+
+static struct hd_mutex taken;
+static struct hd_group group;
+static struct hd_semaphore is_open, is_full, may_fail;
+
+/* Does not hear a cancel: only one who is terminated leaves this wait. */
+static void *want_what_is_taken(void *arg)
+{
+	hd_mutex_lock(&taken, HD_FOREVER);
+	CHECK(!"it came back");
 	return arg;
 }
-static struct hd_group gg;
-static struct crew gcrew;
-static struct hd_semaphore opened, spawned;
-static void *gfails(void *arg)
+
+static void *fail_when_it_may(void *arg)
 {
-	hd_semaphore_wait(&gready, HD_FOREVER);
+	hd_semaphore_wait(&may_fail, HD_FOREVER);
 	hd_fail(5);
 	return arg;
 }
-static void *gspawner(void *arg)
+
+static void *open_group_and_wait(void)
 {
-	for (int i = 0; i < 3; i++)
-		hd_group_spawn(&gg, stubborn, NULL);
-	return arg;
-}
-static void *gactor(void *arg)
-{
-	if (arg == NULL) { /* the owner */
-		hd_group_spawn(&gg, gfails, NULL);
-		hd_semaphore_signal(&opened);
-		hd_group_wait(&gg, HD_FOREVER);
-	} else { /* on another worker */
-		hd_semaphore_wait(&opened, HD_FOREVER);
-		gspawner(NULL);
-		hd_semaphore_signal(&spawned);
-		hd_semaphore_signal(&gready);
-		CHECK_EQ(hd_group_cancel(&gg), 0);
-	}
+	spawned(hd_group_spawn(&group, fail_when_it_may, NULL));
+	CHECK_EQ(hd_semaphore_signal(&is_open), 0);
+	hd_group_wait(&group, HD_FOREVER);
+	CHECK(!"it came back");
 	return NULL;
 }
-static void *group_main(void *arg)
+
+/* More members, on this worker; then one fails and all are cancelled, at the time when the owner is terminated. */
+static void *fill_group_and_cancel(void)
 {
-	hd_mutex_lock(&gm, HD_FOREVER);
-	start_crew(&gcrew, NULL, 2, gactor, (void *[]){ NULL, (void *)1L });
-	hd_semaphore_wait(&spawned, HD_FOREVER);
-	CHECK_EQ(hd_terminate(gcrew.members[0].pid, HD_FOREVER), 0);
-	join_crew_members(&gcrew);
+	CHECK_EQ(hd_semaphore_wait(&is_open, HD_FOREVER), 0);
+	for (int i = 0; i < 6; i++)
+		hd_group_spawn(&group, want_what_is_taken, NULL);
+	CHECK_EQ(hd_semaphore_signal(&is_full), 0);
+	CHECK_EQ(hd_semaphore_signal(&may_fail), 0);
+	CHECK_EQ(hd_group_cancel(&group), 0);
+	return NULL;
+}
+
+static void *own_or_fill_group(void *fills)
+{
+	return fills == NULL ? open_group_and_wait() : fill_group_and_cancel();
+}
+
+static void terminate_the_owner(void)
+{
+	group = (struct hd_group){ .owner = 0 };
+	hd_semaphore_init(&may_fail, 0); /* who was terminated first has not taken it */
+	start_crew(&crew, NULL, 2, own_or_fill_group, (void *[]){ NULL, &crew });
+	CHECK_EQ(hd_semaphore_wait(&is_full, HD_FOREVER), 0);
+	CHECK_EQ(hd_terminate(crew.members[0].pid, HD_FOREVER), 0);
+	CHECK_EQ(end_of(crew.members[0].pid).kind, HD_END_KILLED);
+	CHECK_EQ(end_of(crew.members[1].pid).kind, HD_END_RETURNED);
+}
+
+static void *terminate_owners(void *arg)
+{
+	CHECK_EQ(hd_mutex_lock(&taken, HD_FOREVER), 0);
+	for (int i = 0; i < 20; i++)
+		terminate_the_owner();
 	return arg;
 }
+
 HD_TEST(group_of_a_terminated_owner_is_terminated_though_others_cancel_it)
 {
-	CHECK_EQ(run_with_workers(2, group_main, NULL), 0);
+	CHECK_EQ(run_with_workers(2, terminate_owners, NULL), 0);
 }
 
-/* ---- a spawn into a group that fails ---- */
-static void *nothing(void *arg)
-{
-	return arg;
-}
+/* ---- a group was opened by a spawn that failed, and its owner could not return ---- */
+
 HD_PROCESS_TEST(group_that_nobody_could_be_spawned_into_is_not_open)
 {
-	struct hd_group g = { .owner = 0 };
-	CHECK_EQ(hd_group_cancel(&g), 0);
-	CHECK_EQ(hd_group_spawn(&g, nothing, NULL), -ECANCELED);
+	struct hd_group empty = { .owner = 0 };
+
+	CHECK_EQ(hd_group_cancel(&empty), 0);
+	CHECK_EQ(hd_group_spawn(&empty, do_nothing, NULL), -ECANCELED);
 }
 
-/* ---- a group opened under a cleanup that was popped ---- */
-static struct hd_group outer;
-static struct hd_semaphore one = { .excess = 1 };
-static void *sleeper(void *arg)
+/* ---- a group was forgotten whose owner had popped a cleanup since ---- */
+
+static struct hd_semaphore one = HD_SEMAPHORE(1);
+static long members;
+
+static void leave(void *count)
 {
-	hd_sleep(HD_SEC(100));
+	add(count, -1);
+}
+
+static void *sleep_for_ever(void *arg)
+{
+	struct hd_cleanup cleanup;
+
+	add(&members, 1);
+	CHECK_EQ(hd_cleanup_push(&cleanup, leave, &members), 0);
+	hd_sleep_until(HD_FOREVER);
+	CHECK(!"it came back");
 	return arg;
 }
-static void spawns(void *arg)
+
+static void open_group(void *arg)
 {
 	(void)arg;
-	hd_group_spawn(&outer, sleeper, NULL);
+	spawned(hd_group_spawn(&group, sleep_for_ever, NULL));
 }
-static void *opener(void *arg)
+
+/* hd_semaphore_critical pushes a cleanup, and pops it when the group is open. */
+static void *open_group_under_a_cleanup(void *arg)
 {
-	hd_semaphore_critical(&one, spawns, NULL, HD_FOREVER);
-	hd_sleep(HD_SEC(100));
-	hd_group_wait(&outer, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_critical(&one, open_group, NULL, HD_FOREVER), 0);
+	hd_sleep_until(HD_FOREVER);
+	CHECK(!"it came back");
 	return arg;
 }
+
 HD_PROCESS_TEST(group_may_outlive_a_cleanup_pushed_before_it)
 {
-	hd_pid p = hd_spawn(opener, NULL);
-	hd_sleep(HD_MS(10));
-	CHECK_EQ(hd_terminate(p, HD_FOREVER), 0);
+	hd_pid pid = spawned(hd_spawn(open_group_under_a_cleanup, NULL));
+
+	while (value_of(&members) == 0)
+		CHECK_EQ(hd_sleep(HD_US(50)), 0);
+	CHECK_EQ(hd_terminate(pid, HD_FOREVER), 0);
+	CHECK_EQ(value_of(&members), 0);
 }
