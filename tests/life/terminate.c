@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "life/waits.h"
+#include "sched/worker.h"
 #include "sched/workers.h"
 
 static int many(int n)
@@ -626,4 +627,47 @@ HD_PROCESS_TEST(terminate_from_a_plain_thread)
 
 	on_plain_thread(terminate_on_thread, &pid);
 	check_killed(pid, 0);
+}
+
+/* ---- what it has for others' sake ---- */
+
+static struct hd_mutex lent = HD_MUTEX(HD_INHERIT);
+static struct hd_semaphore may_unlock;
+static int with_waiter, without;
+
+static int level(void)
+{
+	return hd__self()->current->priority;
+}
+
+static void *serve_though_doomed(void *arg)
+{
+	hd_set_cancel_state(HD_CANCEL_DISABLED);
+	CHECK_EQ(hd_mutex_lock(&lent, HD_FOREVER), 0);
+	CHECK_EQ(hd_semaphore_wait(&may_unlock, HD_FOREVER), 0);
+	with_waiter = level();
+	CHECK_EQ(hd_mutex_unlock(&lent), 0);
+	without = level();
+	return arg;
+}
+
+static void *want_it(void *arg)
+{
+	CHECK_EQ(hd_mutex_lock(&lent, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_unlock(&lent), 0);
+	return arg;
+}
+
+HD_PROCESS_TEST(terminate_lends_the_terminators_priority_and_keeps_no_others)
+{
+	hd_pid victim = born(hd_spawn_at(50, serve_though_doomed, NULL));
+
+	CHECK_EQ(hd_set_priority(victim, 30), 0);
+	hd_pid waiter = born(hd_spawn_at(70, want_it, NULL));
+	CHECK_EQ(hd_kill(victim, 5), 0);
+	CHECK_EQ(hd_semaphore_signal(&may_unlock), 0);
+	CHECK_EQ(hd_join(waiter, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(victim, NULL, HD_FOREVER), 0);
+	CHECK_EQ(with_waiter, 70);
+	CHECK_EQ(without, 40);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "harness/process.h"
+#include "sched/workers.h"
 
 static struct hd_mutex a, b;
 static struct hd_monitor monitor;
@@ -196,6 +197,53 @@ HD_TEST(circle_is_not_seen_where_there_is_none)
 {
 	for (unsigned workers = 1; workers <= 4; workers++) {
 		const char *said = run(lock_in_order, HD_DEADLOCK_REPORT, workers);
+		CHECK_STR(said, "");
+	}
+}
+
+/* Its friend waits for it, and it asks something of the friend, who lives elsewhere: that ends the friend's wait, a moment later. */
+enum request { TERMINATE, SUSPEND, CANCEL };
+static enum request request;
+static struct crew friends;
+
+static void *ask_friend(void *arg)
+{
+	struct hd_process_info info = { .why = HD_WAIT_NONE };
+	hd_pid friend = friends.members[1].pid;
+
+	if (arg != NULL) {
+		hd_join(friends.members[0].pid, NULL, HD_FOREVER);
+		return NULL;
+	}
+	while (info.why != HD_WAIT_JOIN) {
+		CHECK_EQ(hd_process_info(friend, &info), 0);
+		sched_yield();
+	}
+	switch (request) {
+	case TERMINATE:
+		CHECK_EQ(hd_terminate(friend, HD_FOREVER), 0);
+		break;
+	case SUSPEND:
+		CHECK_EQ(hd_suspend(friend, HD_FOREVER), 0);
+		CHECK_EQ(hd_resume(friend), 0);
+		break;
+	case CANCEL:
+		CHECK_EQ(hd_cancel(friend), 0);
+		CHECK_EQ(hd_join(friend, NULL, HD_FOREVER), 0);
+	}
+	return NULL;
+}
+
+static void *ask_among_friends(void *arg)
+{
+	start_crew(&friends, NULL, 2, ask_friend, (void *[]){ NULL, &friends });
+	return arg;
+}
+
+HD_TEST(circle_that_a_request_on_its_way_opens_is_none)
+{
+	for (request = TERMINATE; request <= CANCEL; request++) {
+		const char *said = run(ask_among_friends, HD_DEADLOCK_REPORT, 2);
 		CHECK_STR(said, "");
 	}
 }

@@ -1,0 +1,138 @@
+/* rt/abandoned.c - who does not listen when the runtime ends is abandoned after a second, and leaves nothing behind: no record in a
+ * queue that others go on using, no block in a list. */
+#include <errno.h>
+
+#include "harness/process.h"
+#include "sched/workers.h"
+
+static struct hd_semaphore first, second;
+
+static void do_not_listen(void)
+{
+	CHECK_EQ(hd_set_cancel_state(HD_CANCEL_DISABLED), HD_CANCEL_ENABLED);
+}
+
+static void *select_deaf(void *arg)
+{
+	struct hd_case cases[] = { hd_case_semaphore(&first), hd_case_semaphore(&second) };
+
+	do_not_listen();
+	hd_select(cases, 2, HD_FOREVER);
+	return arg;
+}
+
+static void *wait_deaf(void *arg)
+{
+	do_not_listen();
+	hd_semaphore_wait(&first, HD_FOREVER);
+	return arg;
+}
+
+static void *select_and_listen(void *arg)
+{
+	struct hd_case cases[] = { hd_case_semaphore(&first), hd_case_semaphore(&second) };
+
+	hd_select(cases, 2, HD_FOREVER);
+	return arg;
+}
+
+static void shut_down_over(hd_entry entry)
+{
+	struct hd_process_info info = { .why = HD_WAIT_NONE };
+	hd_pid pid = hd_spawn(entry, NULL);
+
+	do {
+		hd_yield();
+		CHECK_EQ(hd_process_info(pid, &info), 0);
+	} while (info.state != HD_WAITING);
+	CHECK_EQ(hd_shutdown(3), 0);
+}
+
+static void *leave_a_deaf_selector(void *arg)
+{
+	shut_down_over(select_deaf);
+	return arg;
+}
+
+static void *leave_a_deaf_waiter(void *arg)
+{
+	shut_down_over(wait_deaf);
+	return arg;
+}
+
+/* It is told to end and made ready, and never has the worker to leave its queues. */
+static void *keep_the_worker_to_the_end(void *arg)
+{
+	shut_down_over(select_and_listen);
+	do_not_listen();
+	CHECK_EQ(hd_set_priority(hd_self(), 60), 0);
+	for (;;)
+		hd_checkpoint();
+	return arg;
+}
+
+/* A semaphore that somebody who is gone has waited for works. */
+static void check_semaphores(void)
+{
+	struct hd_semaphore *semaphores[] = { &first, &second };
+
+	for (int i = 0; i < 2; i++) {
+		CHECK(semaphores[i]->waiters.head == NULL);
+		CHECK_EQ(hd_semaphore_signal(semaphores[i]), 0);
+		CHECK_EQ(hd_semaphore_try_wait(semaphores[i]), 0);
+		CHECK_EQ(hd_semaphore_try_wait(semaphores[i]), -EAGAIN);
+	}
+}
+
+HD_TEST(abandoned_waiter_is_in_no_queue)
+{
+	CHECK_EQ(run_with_workers(1, leave_a_deaf_waiter, NULL), 3);
+	check_semaphores();
+}
+
+HD_TEST(abandoned_selector_is_in_no_queue)
+{
+	CHECK_EQ(run_with_workers(1, leave_a_deaf_selector, NULL), 3);
+	check_semaphores();
+}
+
+HD_TEST(abandoned_selector_that_never_ran_again_is_in_no_queue)
+{
+	CHECK_EQ(run_with_workers(1, keep_the_worker_to_the_end, NULL), 3);
+	check_semaphores();
+}
+
+static void *sleep_deaf(void *arg)
+{
+	do_not_listen();
+	hd_sleep(HD_SEC(1000));
+	return arg;
+}
+
+static void *own_a_group_of_the_deaf(void *arg)
+{
+	struct hd_group group = { .owner = 0 };
+
+	for (int i = 0; i < 5; i++)
+		CHECK(hd_group_spawn(&group, sleep_deaf, NULL) > 0);
+	hd_group_wait(&group, HD_FOREVER);
+	return arg;
+}
+
+/* So many that their blocks go back to the table while others are still being abandoned. */
+static void *leave_a_deaf_crowd(void *arg)
+{
+	for (int i = 0; i < 200; i++)
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true }, sleep_deaf, NULL) > 0);
+	for (int i = 0; i < 20; i++)
+		CHECK(hd_spawn(own_a_group_of_the_deaf, NULL) > 0);
+	hd_sleep(HD_MS(5));
+	CHECK_EQ(hd_shutdown(3), 0);
+	return arg;
+}
+
+HD_TEST(abandoned_crowd_lets_the_runtime_end)
+{
+	CHECK_EQ(run_with_workers(1, leave_a_deaf_crowd, NULL), 3);
+	CHECK_EQ(run_with_workers(4, leave_a_deaf_crowd, NULL), 3);
+}
