@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum { BENCH_SKIP = 77, BENCH_MAX_REPETITIONS = 15, BENCH_CRUNCH_STEPS = 150000 };
+enum { BENCH_SKIP = 77, BENCH_MAX_REPETITIONS = 15, BENCH_STEPS_PER_US = 750, BENCH_CRUNCH_US = 200 };
 
 /* The mixed load, the same for every peer: for a second, each of some mixers makes a process that computes, a pair that
  * passes a token to and fro, and a burst of empty ones, sleeps for 200 us times its number, joins them all and begins again.
@@ -35,6 +35,40 @@ enum {
 
 /* The queues, and how many of them a consumer chooses among. */
 enum { BENCH_QUEUE_CAPACITY = 128, BENCH_CHOICES = 8 };
+
+/* The everyday shapes, the same for every peer: how many items a repetition has, and how many microseconds of work each item is
+ * for each process that handles it. On one CPU a repetition is some 200 ms of work. An item of the sort is 1024 numbers. */
+enum {
+	BENCH_CREW = 8, /* processes, where the shape does not say otherwise */
+	BENCH_POOL_ITEMS = 6400,
+	BENCH_POOL_US = 30,
+	BENCH_POOL_CAPACITY = 64,
+	BENCH_JOBS = 6400,
+	BENCH_JOB_US = 30,
+	BENCH_PIPELINE_ITEMS = 2000,
+	BENCH_PIPELINE_US = 20,
+	BENCH_PIPELINE_STAGES = 5,
+	BENCH_PIPELINE_CAPACITY = 16,
+	BENCH_MONITOR_ITEMS = 4800,
+	BENCH_MONITOR_US = 20,
+	BENCH_MONITOR_CAPACITY = 16,
+	BENCH_MUTEX_ITEMS = 3840,
+	BENCH_MUTEX_US = 50,
+	BENCH_RWLOCK_ITEMS = 9600,
+	BENCH_RWLOCK_US = 20,
+	BENCH_RWLOCK_WRITE_EVERY = 16,
+	BENCH_SLEEPERS = 400,
+	BENCH_SLEEPER_ITEMS = 6400,
+	BENCH_SLEEPER_US = 30,
+	BENCH_SLEEPER_NAP_US = 1000,
+	BENCH_PROMISES = 6400,
+	BENCH_PROMISE_US = 30,
+	BENCH_PROMISE_BATCH = 64,
+	BENCH_SORT_ITEMS = 1024,
+	BENCH_SORT_ITEM = 1024,
+	BENCH_SORT_CUTOFF = 8192, /* no more numbers than these are sorted without another process */
+	BENCH_SORT_BY_INSERTION = 16
+};
 
 struct bench_case {
 	const char *name;
@@ -189,18 +223,42 @@ static inline void bench_rate_after(const char *name, void (*load)(void), bench_
 	bench_print(name, bench_median(values, REPETITIONS));
 }
 
-/* Some 200 us of arithmetic, the same work for every peer, in steps that each need the one before. */
+/* Prints microseconds per item of a shape. Its repetitions are long and few: bench/run has rounds of them. */
+static inline void bench_shape(const char *name, bench_body body, long items)
+{
+	enum { REPETITIONS = 3 };
+	double values[REPETITIONS];
+	long n = bench_quick() ? items / 4 : items;
+
+	body(n);
+	for (int i = 0; i < REPETITIONS; i++)
+		values[i] = body(n) / (double)n / 1e3;
+	bench_print(name, bench_median(values, REPETITIONS));
+}
+
+/* One step of work, and the next of a sequence of numbers that is the same for every peer. */
+static inline uint64_t bench_step(uint64_t x)
+{
+	return x * 6364136223846793005u + 1442695040888963407u;
+}
+
+/* Some `us` microseconds of arithmetic at 3 GHz, the same work for every peer, in steps that each need the one before. */
+static inline uint64_t bench_work(uint64_t x, int us)
+{
+	for (int i = 0; i < us * BENCH_STEPS_PER_US; i++)
+		x = bench_step(x);
+	return x;
+}
+
 static inline uint64_t bench_crunch(uint64_t x)
 {
-	for (int i = 0; i < BENCH_CRUNCH_STEPS; i++)
-		x = x * 6364136223846793005u + 1442695040888963407u;
-	return x;
+	return bench_work(x, BENCH_CRUNCH_US);
 }
 
 /* The sleeps of the sleepers: 1 to 1000 ms, the same sequence for every peer. */
 static inline int bench_next_sleep_ms(uint64_t *seed)
 {
-	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	*seed = bench_step(*seed);
 	return 1 + (int)((*seed >> 33) % 1000);
 }
 

@@ -33,6 +33,18 @@ void condition(void);
 void promise(void);
 void select8(void);
 
+/* shapes.c */
+void shape_work(void);
+void shape_pool(void);
+void shape_jobs(void);
+void shape_pipeline(void);
+void shape_monitor(void);
+void shape_mutex(void);
+void shape_rwlock(void);
+void shape_sleepers(void);
+void shape_promise(void);
+void shape_sort(void);
+
 /* many.c */
 void blocked_1m(void);
 void sleepers_1m(void);

@@ -189,11 +189,21 @@ func tree(leaves int) time.Duration {
 	return time.Since(start)
 }
 
-func crunch(x uint64) uint64 {
-	for i := 0; i < 150000; i++ {
-		x = x*6364136223846793005 + 1442695040888963407
+// step is one step of work, and the next of a sequence of numbers: that of harness.h.
+func step(x uint64) uint64 {
+	return x*6364136223846793005 + 1442695040888963407
+}
+
+// work is that of harness.h: some `us` microseconds of arithmetic.
+func work(x uint64, us int) uint64 {
+	for i := 0; i < us*750; i++ {
+		x = step(x)
 	}
 	return x
+}
+
+func crunch(x uint64) uint64 {
+	return work(x, 200)
 }
 
 func crunchAll(n int) time.Duration {
@@ -298,7 +308,7 @@ func sleepAll() (wall, used float64) {
 	start, cpuStart := time.Now(), cpu()
 	done.Add(many)
 	for i := 0; i < many; i++ {
-		seed = seed*6364136223846793005 + 1442695040888963407
+		seed = step(seed)
 		go func(ms int) {
 			time.Sleep(time.Duration(ms) * time.Millisecond)
 			done.Done()
@@ -339,6 +349,16 @@ var cases = map[string]func(){
 	"condition":         func() { rate("condition", handOffs, 1000) },
 	"promise":           func() { rate("promise", promises, 1000) },
 	"select8":           func() { rate("select8", selectAmong8, 1000) },
+	"shape_work":        func() { shape("shape_work", workAlone, poolItems/4) },
+	"shape_pool":        func() { shape("shape_pool", runPool, poolItems) },
+	"shape_jobs":        func() { shape("shape_jobs", runJobs, jobItems) },
+	"shape_pipeline":    func() { shape("shape_pipeline", runPipeline, pipelineItems) },
+	"shape_monitor":     func() { shape("shape_monitor", runMonitor, monitorItems) },
+	"shape_mutex":       func() { shape("shape_mutex", runMutex, mutexItems) },
+	"shape_rwlock":      func() { shape("shape_rwlock", runRWLock, rwlockItems) },
+	"shape_sleepers":    func() { shape("shape_sleepers", runSleepers, sleeperItems) },
+	"shape_promise":     func() { shape("shape_promise", runPromises, promiseItems) },
+	"shape_sort":        func() { shape("shape_sort", runSort, sortItems) },
 	"blocked_1m":        blocked,
 	"sleepers_1m":       sleepers,
 }
