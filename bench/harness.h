@@ -70,6 +70,12 @@ enum {
 	BENCH_SORT_BY_INSERTION = 16
 };
 
+/* The mutex that one process locks again and again, and the waiters that want it once in a while. */
+enum { BENCH_STARVE_NS = 300000000, BENCH_STARVE_US = 20, BENCH_STARVE_WAITERS = 7, BENCH_STARVE_NAP_US = 200 };
+
+/* The ticker, and the process beside it that keeps its kernel thread for as long as all the ticks take. */
+enum { BENCH_TICKS = 100, BENCH_TICK_NS = 10000000 };
+
 struct bench_case {
 	const char *name;
 	void (*run)(void);

@@ -45,6 +45,11 @@ void shape_sleepers(void);
 void shape_promise(void);
 void shape_sort(void);
 
+/* latency.c */
+void mutex_starve(void);
+void ticker_loop(void);
+void ticker_usleep(void);
+
 /* many.c */
 void blocked_1m(void);
 void sleepers_1m(void);

@@ -359,6 +359,9 @@ var cases = map[string]func(){
 	"shape_sleepers":    func() { shape("shape_sleepers", runSleepers, sleeperItems) },
 	"shape_promise":     func() { shape("shape_promise", runPromises, promiseItems) },
 	"shape_sort":        func() { shape("shape_sort", runSort, sortItems) },
+	"mutex_starve":      mutexStarve,
+	"ticker_loop":       func() { tick("ticker_loop", loopUntil) },
+	"ticker_usleep":     func() { tick("ticker_usleep", usleepUntil) },
 	"blocked_1m":        blocked,
 	"sleepers_1m":       sleepers,
 }
