@@ -22,6 +22,9 @@ simulated = out=$$($(1)/tests/heddle-sim-tests --repeat $(2) 2>&1) && echo "unde
 explored = out=$$(meson test -C $(1) --suite sim --no-rebuild --print-errorlogs 2>&1) && \
 	echo "planted bugs are found, and nothing else" || { echo "$$out"; exit 1; }
 
+# Instructions that a yield and the like execute: none more than 2 % above bench/instructions.txt.
+counted = bench/instructions --check $(1)/bench/heddle-bench
+
 help: ## this list
 	@echo "heddle: lightweight processes for C"
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -30,10 +33,12 @@ run: build ## a guided tour, in under 20 seconds
 	@build/examples/tour/tour
 
 test: build ## all the tests that end soon
+	@tools/setup packages/test.txt
 	@$(call house,build)
 	@build/tests/heddle-tests
 	@$(call simulated,build,5)
 	@$(call explored,build)
+	@$(call counted,build)
 
 stress: build ## the heavy tests, and new schedules for the others: minutes
 	@build/tests/heddle-tests --stress --jobs 1

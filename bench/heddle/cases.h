@@ -58,6 +58,8 @@ void sleepers_1m(void);
 void count_yield(long n);
 void count_semaphore_hop(long n);
 void count_spawn_join(long n);
+void count_mutex_pair(long n);
+void count_queue_pair(long n);
 
 /* counters.c */
 void run_uncounted(void (*run)(void));

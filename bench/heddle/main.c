@@ -1,6 +1,7 @@
 /* main.c - heddle-bench: runs the case that the command line names as the first process of a runtime.
  *
- * The number of workers is BENCH_WORKERS, or one; the environment that heddle reads has no say (hd_config.fixed). */
+ * The number of workers is BENCH_WORKERS, or one; the environment that heddle reads has no say (hd_config.fixed). `heddle-bench
+ * --build` prints which compiler made it, and for which machine: the first word of lines in bench/instructions.txt. */
 #include "../harness.h"
 #include "cases.h"
 
@@ -47,9 +48,9 @@ static const struct {
 	const char *name;
 	void (*run)(long n);
 } counts[] = {
-	{ "count_yield", count_yield },
-	{ "count_semaphore_hop", count_semaphore_hop },
-	{ "count_spawn_join", count_spawn_join },
+	{ "count_yield", count_yield },		  { "count_semaphore_hop", count_semaphore_hop },
+	{ "count_spawn_join", count_spawn_join }, { "count_mutex_pair", count_mutex_pair },
+	{ "count_queue_pair", count_queue_pair },
 };
 
 struct command_line {
@@ -78,6 +79,10 @@ int main(int argc, char **argv)
 	struct command_line c = { argc, argv, 0 };
 	struct hd_config config = { .workers = bench_workers(), .fixed = true };
 
+	if (argc == 2 && strcmp(argv[1], "--build") == 0) {
+		puts(BENCH_BUILD);
+		return 0;
+	}
 	bench_ok(hd_run(&config, first_process, &c), "hd_run");
 	return c.code;
 }
