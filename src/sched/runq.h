@@ -5,6 +5,7 @@
 #ifndef SCHED_RUNQ_H
 #define SCHED_RUNQ_H
 
+#include "base/assert.h"
 #include "process/process.h"
 
 struct hd__level {
@@ -110,6 +111,8 @@ static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 		q->highest = 0;
 		return;
 	}
+	HD_ASSERT((p->prev == NULL ? level->head : p->prev->next) == p && (p->next == NULL ? level->tail : p->next->prev) == p,
+		  "a process was taken out of a run queue that it was not in");
 	if (p->prev == NULL)
 		level->head = p->next;
 	else
