@@ -43,7 +43,8 @@ static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *firs
 	return joiner;
 }
 
-/* Tells the world that p has ended; p is gone when it returns true. `back`: the joiner, if it goes on next. */
+/* Tells the world that p has ended; p is gone when it returns true. `back`: the joiner, if it goes on next. NULL when p is not the
+ * runner: then there is no turn to hand back, and the joiner is queued. */
 static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, void *result, int err,
 			 struct hd_process **back)
 {
@@ -76,7 +77,10 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		hd__unpark(w, first);
 		hd__unpark_all(w, others);
 	} else if (first != NULL) {
-		*back = wake_first(w, first, lent);
+		if (likely(back != NULL))
+			*back = wake_first(w, first, lent);
+		else
+			hd__unpark(w, first);
 	}
 	if (unlikely(mourner != NULL))
 		mourner->ended(mourner, w, &end);
@@ -150,10 +154,9 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 	struct hd__stacks *stacks = &w->sched->stacks[size_class];
 	char *stack = p->stack; /* hd__take_for_hand_off may have bound one */
 	struct hd__fiber fiber = p->fiber;
-	struct hd_process *nobody; /* has lent its turn to one that did not run */
 
 	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
-	if (!announce_end(w, p, kind, NULL, err, &nobody))
+	if (!announce_end(w, p, kind, NULL, err, NULL))
 		return false;
 	if (stack != NULL) {
 		hd__fiber_fini(&fiber);

@@ -138,3 +138,38 @@ HD_TEST(abandoned_crowd_lets_the_runtime_end)
 	CHECK_EQ(run_with_workers(1, leave_a_deaf_crowd, NULL), 3);
 	CHECK_EQ(run_with_workers(4, leave_a_deaf_crowd, NULL), 3);
 }
+
+/* Runs in the turn that its joiner has lent it, to the end of the runtime and beyond. */
+static void *keep_the_lent_turn(void *arg)
+{
+	do_not_listen();
+	CHECK_EQ(hd_shutdown(3), 0);
+	for (;;)
+		hd_checkpoint();
+	return arg;
+}
+
+static void *join_deaf(void *pid)
+{
+	do_not_listen();
+	hd_join(*(hd_pid *)pid, NULL, HD_FOREVER);
+	CHECK(!"a process went on after the runtime had ended");
+	return NULL;
+}
+
+/* The joiner is younger than the process that it joins, which is therefore abandoned first, while the joiner waits for it. */
+static void *lend_a_turn_that_is_kept(void *arg)
+{
+	hd_pid child = hd_spawn(keep_the_lent_turn, NULL);
+
+	CHECK(child > 0);
+	CHECK(hd_spawn_at(50, join_deaf, &child) > 0);
+	return arg;
+}
+
+/* Its child was abandoned and did not hand the turn back: the joiner is made ready like any waiter, in a run queue, and is
+ * abandoned from there. */
+HD_TEST(abandoned_joiner_is_ready_in_a_queue_when_its_child_was_abandoned)
+{
+	CHECK_EQ(run_with_workers(1, lend_a_turn_that_is_kept, NULL), 3);
+}
