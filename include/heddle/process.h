@@ -45,8 +45,7 @@ struct hd_spawn {
 	bool suspended;		/* does not start before hd_resume */
 	bool daemon;		/* does not keep the runtime running */
 	bool detached;		/* nobody will join it */
-	bool movable;		/* may change kernel thread: its author promises that no compiler-cached thread-local address
-				* (&errno, _Thread_local) is used across a heddle call. Others stay where they first ran */
+	bool pinned;		/* stays on one kernel thread, as if between hd_pin and hd_unpin */
 	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
 };
 
@@ -77,6 +76,12 @@ HD_API int hd_yield(void);
  * to stop. Costs a few instructions when there is nothing to do; put one into long loops. Returns 0; -EPERM on a plain
  * thread. */
 HD_API int hd_checkpoint(void);
+
+/* From hd_pin to hd_unpin the calling process stays on its kernel thread: thread-local variables, and library code that has some, can be
+ * relied upon across heddle calls. They nest. Outside, every heddle call may return on another kernel thread. Returns 0; -EINVAL when
+ * there is nothing to unpin, or it is pinned 65,535 times; -EPERM on a plain thread. */
+HD_API int hd_pin(void);
+HD_API int hd_unpin(void);
 
 /* Stops a process until hd_resume. One that runs stops at its next safe point, and the call returns when it has; one that
  * waits keeps its place in the queue, and what is granted to it meanwhile is kept for it; its deadline runs on. Stopping

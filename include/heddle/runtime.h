@@ -32,7 +32,7 @@ struct hd_config {
 	enum hd_policy policy; /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
 	hd_time quantum;       /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
 	enum hd_preempted preempted; /* HEDDLE_PREEMPTED=tail|head */
-	bool movable;		     /* HEDDLE_MOVABLE=0|1; processes may change kernel thread: see hd_spawn.movable */
+	bool pinned;		     /* HEDDLE_PINNED=0|1; every process stays on one kernel thread: see hd_spawn.pinned */
 	enum hd_deadlock
 		deadlock; /* HEDDLE_DEADLOCK=report|abort; looking costs some microseconds for each wait for an owner */
 	bool fixed;	  /* take these values, whatever the environment says */

@@ -56,8 +56,14 @@ int hd_set_cancel_type(enum hd_cancel_type type)
 
 int hd_test_cancel(void)
 {
-	struct hd_worker *w = hd__self();
-	return w == NULL ? -EPERM : hd__begin_wait(&w, HD_FOREVER);
+	struct hd_worker *w;
+
+	if (hd__self() == NULL)
+		return -EPERM;
+	int err = hd__begin_wait(&w, HD_FOREVER);
+	if (err == 0)
+		hd__leave(w);
+	return err;
 }
 
 int hd_cancel_clear(void)
@@ -66,8 +72,9 @@ int hd_cancel_clear(void)
 
 	if (w == NULL)
 		return -EPERM;
-	w = hd__safe_point(w); /* a loop that clears and tries again gives way */
-	return (and_acq_rel(&w->current->control, ~(uint64_t)HD__CANCEL) & HD__CANCEL) != 0;
+	struct hd_process *me = w->current;
+	hd__pass_by(); /* a loop that clears and tries again gives way */
+	return (and_acq_rel(&me->control, ~(uint64_t)HD__CANCEL) & HD__CANCEL) != 0;
 }
 
 int hd_cleanup_push(struct hd_cleanup *cleanup, void (*fn)(void *arg), void *arg)

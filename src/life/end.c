@@ -27,28 +27,24 @@ static bool die(struct hd_process *p)
 	return true;
 }
 
-/* Wakes the first who waited for the end of the runner. If that one has lent the runner its turn, it is not queued but answered:
- * it goes on at once, as after a call of a function. */
-static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *first, uint64_t lent)
+/* Wakes the first waiter for the end of a process. If it has lent the process its turn, and the process ends in that (`lent`), it is
+ * not queued but goes on at once, as after a call of a function: then it is returned. */
+static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *first, bool lent)
 {
 	struct hd_process *joiner = first->process;
 
-	if (lent != hd__turn(w) || joiner == NULL || ld_rlx(&joiner->home) != w || first->why != HD_WAIT_JOIN ||
-	    !hd__may_hand_back(w, joiner)) {
-		hd__unpark(w, first);
-		return NULL;
-	}
-	hd__end_wait(w, joiner);
-	hd__move(w, joiner, HD_READY);
-	return joiner;
+	if (lent && joiner != NULL && ld_rlx(&joiner->home) == w && first->why == HD_WAIT_JOIN && hd__may_hand_back(w, joiner))
+		return hd__unpark_to_run(w, first);
+	hd__unpark(w, first);
+	return NULL;
 }
 
-/* Tells the world that p has ended; p is gone when it returns true. `back`: the joiner, if it goes on next. NULL when p is not the
- * runner: then there is no turn to hand back, and the joiner is queued. */
+/* Tells the world that p has ended; p is gone when it returns true. `back`: receives the joiner, if it goes on next; NULL when the
+ * caller has no turn to give back. */
 static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, void *result, int err,
 			 struct hd_process **back)
 {
-	struct hd_waiter *first, *others = NULL; /* whoever waits for it: nearly always one, the joiner */
+	struct hd_waiter *first, *others = NULL; /* those who wait for it: nearly always one, the joiner */
 
 	hd__waitq_lock(&p->news);
 	if (unlikely(!die(p))) {
@@ -62,13 +58,13 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		p->end_err = err;
 	struct hd__mourner *mourner = p->mourner;
 	const struct hd_end end = { .kind = kind, .result = result, .err = p->end_err };
-	bump(&w->stats.ended, 1);
+	st_rel(&w->stats.ended, w->stats.ended + 1); /* pairs with hd__nobody_lives */
 	hd__move(w, p, HD_ENDED);
 	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
 	if (unlikely(p->news.head != NULL))
 		others = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
-	uint64_t lent = p->arrival;
-	bool forget = p->bond == HD__DETACHED, counts = !p->daemon, movable = p->roams == HD__MOVABLE;
+	bool lent = back != NULL && p->turn == hd__turn(w);
+	bool forget = p->bond == HD__DETACHED, counts = !p->daemon;
 	hd__waitq_unlock(&p->news);
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
@@ -77,22 +73,18 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		hd__unpark(w, first);
 		hd__unpark_all(w, others);
 	} else if (first != NULL) {
-		if (likely(back != NULL))
-			*back = wake_first(w, first, lent);
-		else
-			hd__unpark(w, first);
+		struct hd_process *joiner = wake_first(w, first, lent);
+		if (joiner != NULL)
+			*back = joiner;
 	}
 	if (unlikely(mourner != NULL))
 		mourner->ended(mourner, w, &end);
-	/* it counts until everybody who waited for it has been told: they may be all that is left */
-	if (unlikely(movable))
-		add_acq_rel(&w->sched->loose, -(int64_t)counts);
-	else
-		bump(&w->counted, -(uint64_t)counts);
+	/* it counts until all that waited for it have been told: they may be all that is left */
+	st_rel(&w->ends, w->ends + counts); /* pairs with hd__nobody_counts */
 	return true;
 }
 
-void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err)
+void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err)
 {
 	struct hd__inner *inner = me->inner;
 
@@ -105,23 +97,25 @@ void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, 
 		hd__clean_up(me);
 		if (inner->locals != NULL)
 			hd__locals_destroy(me);
-		w = hd__self();
 	}
 	if (unlikely(inner->trail != NULL))
 		hd__os_free(inner->trail);
-	hd__account(w, me, ld_rlx(&w->sched->now));
+	struct hd_worker *w = hd__self();
 	char *stack = me->stack;
 	unsigned size_class = me->stack_class;
 	struct hd__stacks *stacks = &w->sched->stacks[size_class];
 	struct hd__fiber fiber = me->fiber;
 	struct hd_process *back = NULL;
 
+	hd__enter(w);
+	hd__account(w, me, ld_rlx(&w->sched->now));
 	while (unlikely(!announce_end(w, me, kind, result, err, &back))) {
-		hd__os_thread_yield(); /* to whoever is about to post it */
-		hd__attend(w);	       /* the request may be to suspend it: then it ends when it is resumed */
-		w = hd__self();
+		hd__leave(w);
+		hd__os_thread_yield(); /* to the thread that is about to post the nudge */
+		hd__enter(w);
+		w = hd__attend(w); /* the request may be to suspend it: then it ends when it is resumed */
 	}
-	/* Nobody runs on this stack before we are off it: it stays in this worker's hands for now, and the worker is here. A
+	/* No process runs on this stack before we are off it: it stays in this worker's hands for now, and the worker is here. A
 	 * process that starts now may be given it, and its first two words are written above our frames (arch: begin.S). */
 	hd__stacks_drop(stacks, &w->stacks[size_class], stack);
 	hd__stacks_unpromise(stacks);
@@ -137,15 +131,15 @@ void hd__begin(void *process)
 	hd__fiber_arrive(&me->fiber, &w->fiber);
 	hd__arrive(w);
 	*w->errno_location = 0;
+	hd__leave(w);
 	if (unlikely(ld_rlx(&me->control) & HD__DOOMED))
-		hd__end(w, me, HD_END_KILLED, NULL, 0); /* terminated before it began */
+		hd__end(me, HD_END_KILLED, NULL, 0); /* terminated before it began */
 	void *result = me->entry(me->value);
-	w = hd__self();
-	if (unlikely(w == NULL))
+	if (unlikely(hd__self() == NULL))
 		exit(0); /* a forked child came back: as with threads, its last one has ended */
 	HD_ASSERT(me->inner->cleanups == NULL, "a process returned without hd_cleanup_pop of what it had pushed");
 	HD_ASSERT(me->inner->groups == NULL, "a process returned without hd_group_wait of a group that it had opened");
-	hd__end(w, me, HD_END_RETURNED, result, 0);
+	hd__end(me, HD_END_RETURNED, result, 0);
 }
 
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err)
@@ -168,14 +162,13 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 
 void hd__cannot_start(struct hd_worker *w, struct hd_process *p)
 {
-	hd__pin(p);
 	if (!hd__end_from_outside(w, p, HD_END_FAILED, -ENOMEM))
-		hd__keep(w, p); /* a request to it comes first; then it is tried again */
+		hd__runq_push_head(&w->runq, p); /* a request to it comes first; then it is tried again */
 }
 
-void hd__unwind(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind)
+void hd__unwind(struct hd_process *me, enum hd_end_kind kind)
 {
-	hd__end(w, me, kind, NULL, 0);
+	hd__end(me, kind, NULL, 0);
 	__builtin_unreachable();
 }
 
@@ -184,7 +177,7 @@ int hd_exit(void *result)
 	struct hd_worker *w = hd__self();
 	if (w == NULL)
 		return -EPERM;
-	hd__end(w, w->current, HD_END_RETURNED, result, 0);
+	hd__end(w->current, HD_END_RETURNED, result, 0);
 	__builtin_unreachable();
 }
 
@@ -195,6 +188,6 @@ int hd_fail(int err)
 		return -EPERM;
 	if (err == 0)
 		return -EINVAL;
-	hd__end(w, w->current, HD_END_FAILED, NULL, err > 0 ? -err : err);
+	hd__end(w->current, HD_END_FAILED, NULL, err > 0 ? -err : err);
 	__builtin_unreachable();
 }

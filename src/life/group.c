@@ -102,20 +102,18 @@ static void open_locked(struct hd_group *g, struct hd_worker *w)
 
 hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg)
 {
-	struct hd__caller caller = hd__call_begin();
 	struct hd_group *g = how->group;
 	struct hd_spawn detached = *how;
 
-	if (caller.w == NULL) {
-		hd__call_end(caller);
+	if (hd__self() == NULL)
 		return -EPERM;
-	}
 	struct hd__member *m = hd__os_alloc(sizeof *m);
 	if (m == NULL)
 		return -ENOMEM;
 	m->mourner.ended = member_ended;
 	m->group = g;
 	detached.detached = true;
+	struct hd__caller caller = hd__call_begin();
 	hd__waitq_lock(&g->waiters);
 	hd_pid pid = g->cancelled ? -ECANCELED : hd__spawn_mourned(caller, &detached, &m->mourner, entry, arg);
 	if (pid > 0) {
@@ -137,6 +135,16 @@ hd_pid hd_group_spawn(struct hd_group *g, hd_entry entry, void *arg)
 	return hd_spawn_with(&(struct hd_spawn){ .group = g }, entry, arg);
 }
 
+/* Tells the members of a group of the runner's to stop. */
+static void stop_own_members(struct hd_group *g, bool doom)
+{
+	struct hd_worker *w = hd__self();
+
+	hd__enter(w);
+	stop_members((struct hd__caller){ w, w->sched }, g, doom);
+	hd__leave(w);
+}
+
 /* Waits until no member is left; if the caller is terminated meanwhile, so are they. */
 static void wait_for_rest(struct hd_group *g, struct hd_process *me)
 {
@@ -144,14 +152,15 @@ static void wait_for_rest(struct hd_group *g, struct hd_process *me)
 
 	for (;;) {
 		struct hd_worker *w = hd__self();
+		hd__enter(w);
 		hd__waitq_lock(&g->waiters);
 		if (g->count == 0) {
 			hd__waitq_unlock(&g->waiters);
+			hd__leave(w);
 			break;
 		}
 		if (hd__park(w, &g->waiters, HD_FOREVER, HD_WAIT_REST) != 0) {
-			w = hd__self();
-			stop_members((struct hd__caller){ w, w->sched }, g, true);
+			stop_own_members(g, true);
 			me->inner->deaf = true; /* once is enough */
 		}
 	}
@@ -168,12 +177,27 @@ static void close_group(struct hd_group *g, struct hd_process *me)
 
 void hd__group_close(struct hd_group *g)
 {
-	struct hd_worker *w = hd__self();
-	struct hd_process *me = w->current;
+	struct hd_process *me = hd__self()->current;
 
-	stop_members((struct hd__caller){ w, w->sched }, g, true);
+	stop_own_members(g, true);
 	wait_for_rest(g, me);
 	close_group(g, me);
+}
+
+/* 0 when no member is left; else why the wait ended. */
+static int wait_for_members(struct hd_group *g, hd_time until)
+{
+	struct hd_worker *w;
+	int err = hd__begin_wait(&w, until);
+
+	if (err == 0) {
+		hd__waitq_lock(&g->waiters);
+		if (g->count > 0)
+			return hd__park(w, &g->waiters, until, HD_WAIT_GROUP);
+		hd__waitq_unlock(&g->waiters);
+		hd__leave(w);
+	}
+	return err;
 }
 
 int hd_group_wait(struct hd_group *g, hd_time until)
@@ -185,29 +209,23 @@ int hd_group_wait(struct hd_group *g, hd_time until)
 	struct hd_process *me = w->current;
 	if (g->owner == 0) {
 		g->cancelled = false;
-		return hd__begin_wait(&w, until);
+		int err = hd__begin_wait(&w, until);
+		if (err == 0)
+			hd__leave(w);
+		return err;
 	}
 	if (g->owner != hd__pid(&w->sched->table, me))
 		return -EPERM;
-	int err = hd__begin_wait(&w, until);
-	if (err == 0) {
-		hd__waitq_lock(&g->waiters);
-		if (g->count > 0)
-			err = hd__park(w, &g->waiters, until, HD_WAIT_GROUP);
-		else
-			hd__waitq_unlock(&g->waiters);
-	}
+	int err = wait_for_members(g, until);
 	if (err != 0) {
-		w = hd__self();
-		stop_members((struct hd__caller){ w, w->sched }, g, ld_rlx(&me->control) & HD__DOOMED);
+		stop_own_members(g, ld_rlx(&me->control) & HD__DOOMED);
 		wait_for_rest(g, me);
 	}
 	int failed = g->err;
 	close_group(g, me);
-	w = hd__self();
 	if (err == -ECANCELED || ld_rlx(&me->control) & HD__DOOMED)
-		hd__heed(w); /* and perhaps it ends here */
-	hd__safe_point(w);
+		hd__heed(); /* and perhaps it ends here */
+	hd__pass_by();
 	return err != 0 ? err : failed;
 }
 

@@ -44,7 +44,7 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 
 	edge->waiter = ld_acq(&p->waiter);
 	edge->switches = ld_acq(&p->switches);
-	edge->timed = ld_acq(&p->timer) != 0;
+	edge->timed = ld_acq(&p->wait) >> HD__WAIT_BITS != 0;
 	/* Its record is on a stack that may be another's by now, and what it waits for may be gone: but then it does not wait there any
 	 * more when we look again. */
 	if (control & HD__DEAD || edge->waiter == NULL || !hd__os_peek(&x, edge->waiter, sizeof x))
@@ -53,7 +53,7 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 	if (x.owner == NULL || x.why == HD_WAIT_CONDITION || !hd__os_peek(&holder, x.owner, sizeof holder))
 		return false;
 	edge->holder = holder;
-	return (ld_acq(&p->outcome) == HD__WAITING || x.place == HD__MOVED) && ld_acq(&p->waiter) == edge->waiter &&
+	return (hd__outcome(ld_acq(&p->wait)) == HD__WAITING || x.place == HD__MOVED) && ld_acq(&p->waiter) == edge->waiter &&
 	       ld_acq(&p->switches) == edge->switches && HD__GENERATION(ld_acq(&p->control)) == HD__GENERATION(control) &&
 	       holder != 0 && holder != hd__pid(&sched->table, p);
 }
@@ -99,42 +99,61 @@ void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_proce
 	}
 }
 
+/* Any thread, inside no lane. */
+static int describe(struct hd__sched *sched, hd_pid pid, struct hd_process_info *info)
+{
+	struct hd_process *p = hd__table_find(&sched->table, pid);
+
+	if (p == NULL || !hd__alive_or_zombie(p, pid))
+		return -ESRCH;
+	hd__describe(sched, p, info);
+	return info->pid == pid && hd__alive_or_zombie(p, pid) ? 0 : -ESRCH;
+}
+
+/* The runtime, for a call that only looks, and the runner does not leave: a safe point, and then outside the lane. NULL when none
+ * runs. */
+static struct hd__sched *begin_look(void)
+{
+	struct hd_worker *w = hd__self();
+
+	hd__pass_by();
+	return w != NULL ? w->sched : hd__gate_enter();
+}
+
+static void end_look(void)
+{
+	if (hd__self() == NULL)
+		hd__gate_leave();
+}
+
 int hd_process_info(hd_pid pid, struct hd_process_info *info)
 {
-	struct hd__caller caller = hd__call_begin();
-	int err = -ESRCH;
+	struct hd__sched *sched = begin_look();
 
-	if (caller.sched == NULL)
+	if (sched == NULL)
 		return -EPERM;
-	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
-	if (p != NULL && hd__alive_or_zombie(p, pid)) {
-		hd__describe(caller.sched, p, info);
-		if (info->pid == pid && hd__alive_or_zombie(p, pid))
-			err = 0;
-	}
-	hd__call_end(caller);
+	int err = describe(sched, pid, info);
+	end_look();
 	return err;
 }
 
 int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg)
 {
-	struct hd__caller caller = hd__call_begin();
+	struct hd__sched *sched = begin_look();
 	int answer = 0;
 
-	if (caller.sched == NULL)
+	if (sched == NULL)
 		return -EPERM;
-	struct hd__table *table = &caller.sched->table;
-	for (uint32_t slot = 0; answer == 0 && slot < ld_acq(&table->made); slot++) {
+	for (uint32_t slot = 0; answer == 0 && slot < ld_acq(&sched->table.made); slot++) {
 		struct hd_process_info info;
-		struct hd_process *p = &table->blocks[slot];
+		struct hd_process *p = &sched->table.blocks[slot];
 		if (ld_acq(&p->control) & HD__DEAD && ld_rlx(&p->state) != HD_ENDED)
 			continue; /* free */
-		if (hd_process_info(hd__pid(table, p), &info) == 0)
+		hd__pass_by();
+		if (describe(sched, hd__pid(&sched->table, p), &info) == 0)
 			answer = fn(&info, arg);
 	}
-	if (caller.w != NULL)
-		caller.w = hd__self();
-	hd__call_end(caller);
+	end_look();
 	return answer;
 }
 
@@ -147,19 +166,12 @@ int hd_waiting_at(int priority, hd_pid *pids, size_t n)
 		return -EPERM;
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		return -EINVAL;
+	hd__enter(w);
 	w = hd__safe_point(w);
 	hd__runq_spill(&w->runq);
-	hd__share_lock(w);
-	hd__runq_spill(&w->share.queue);
-	struct hd_process *own = hd__runq_level(&w->runq, priority)->head;
-	struct hd_process *shared = hd__runq_level(&w->share.queue, priority)->head;
-	while (own != NULL || shared != NULL) {
-		struct hd_process **first =
-			shared == NULL || (own != NULL && hd__rank(own) > hd__rank(shared)) ? &own : &shared;
+	for (struct hd_process *p = hd__runq_level(&w->runq, priority)->head; p != NULL; p = p->next)
 		if (count++ < n)
-			pids[count - 1] = hd__pid(&w->sched->table, *first);
-		*first = (*first)->next;
-	}
-	hd__share_unlock(w);
+			pids[count - 1] = hd__pid(&w->sched->table, p);
+	hd__leave(w);
 	return (int)count;
 }

@@ -83,10 +83,15 @@ static inline bool is_alive(struct hd__caller caller, hd_pid pid)
 static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end, hd_time until)
 {
 	struct hd_process *p, *next = NULL;
-	int err = hd__check_cancel(caller->w, until);
+	int err;
 
-	if (unlikely(err != 0))
-		return err;
+	if (unlikely(hd__must_heed(caller->w, until))) {
+		hd__leave(caller->w);
+		err = hd__heed();
+		hd__enter(caller->w = hd__self());
+		if (err != 0)
+			return err;
+	}
 	bool past = unlikely(until != HD_FOREVER) &&
 		    (until <= 0 ||
 		     (is_alive(*caller, pid) && hd__is_past(caller->w, until))); /* who is dead can be joined at any time */
@@ -104,11 +109,12 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 		return -ETIMEDOUT;
 	}
 	hd__join_take_locked(p);
-	if (caller->w != NULL && hd__take_for_hand_off(caller->w, p)) /* it cannot end before we let its news go */
+	if (caller->w != NULL && hd__take_for_hand_off(caller->w, p)) /* it cannot end before we release its news */
 		next = p;
 	struct hd_waiter x = { .left = stop_joining, .owner = &pid };
 	err = hd__park_as(caller->w, &x, &p->news, until, HD_WAIT_JOIN, next);
-	caller->w = hd__self();
+	if (caller->w != NULL)
+		hd__enter(caller->w = hd__self());
 	if (err != -EPIPE)
 		return err;
 	collect(*caller, p, end); /* closed: p has ended, and is ours to collect */

@@ -5,25 +5,23 @@
 #include "sched/gate.h"
 #include "wait/wait.h"
 
-/* A caller of any kind: its worker (NULL on a plain thread) and the runtime (NULL when none runs). Every call that needs a
- * runtime and may come from any thread begins and ends with these; the end is a safe point. */
+/* A caller of any kind: its worker, whose lane is entered (NULL on a plain thread), and the runtime (NULL when none runs). Every call
+ * that needs a runtime and may come from any thread begins and ends with these; the end is a safe point. */
 struct hd__caller {
 	struct hd_worker *w;
 	struct hd__sched *sched;
 };
 static inline struct hd__caller hd__call_begin(void)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w = hd__enter_call();
 
-	if (likely(w != NULL))
-		w = hd__beginning(w);
 	return (struct hd__caller){ w, likely(w != NULL) ? w->sched : hd__gate_enter() };
 }
 
 static inline void hd__call_end(struct hd__caller caller)
 {
 	if (likely(caller.w != NULL))
-		(void)hd__safe_point(caller.w);
+		hd__leave_call(caller.w);
 	else if (caller.sched != NULL)
 		hd__gate_leave();
 }
@@ -40,22 +38,23 @@ void hd__begin(void *process);
 /* No memory for its stack: it ends without having run (a hook of sched/). */
 void hd__cannot_start(struct hd_worker *w, struct hd_process *p);
 
-/* The runner ends. Does not return, but is not said so to the compiler: it would call it where it can jump, and the processor
+/* The runner ends; it is outside its lane. Does not return, but is not said so to the compiler: it would call it where it can jump, and the processor
  * would mispredict the returns of whoever runs next (arch/x86_64/begin.S). */
-void hd__end(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err);
+void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err);
 
 /* The runner must not go on (a hook of sched/). Does not return. */
-void hd__unwind(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind);
+void hd__unwind(struct hd_process *me, enum hd_end_kind kind);
 
 /* Runs what an ending process has pushed, and closes the groups that it has opened, the newest first. */
 void hd__clean_up(struct hd_process *me);
 void hd__group_close(struct hd_group *g);
 
-/* Ends a process that has never run, or that never will again, and is in no run queue. False when a request to it is on its way: take the news, look again. */
+/* Ends a process that has never run, or that never will again, and is in no run queue. Inside its home's lane. False when a request to
+ * it is on its way: take the news, look again. */
 bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, int err);
 
-/* Spawns a process that stays on this worker. On it, while it is idle. */
-hd_pid hd__spawn_here(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg);
+/* Spawns the first process, on a worker that does not run yet. */
+hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg);
 
 /* Joining, in its parts: whether pid has ended, 1 or 0, with the lock of its news held and *p the process; or -errno, without. Then, under
  * the lock, it may be taken: nobody else can join it any more; and let go again. Whoever has taken it, and it has ended, collects
@@ -79,7 +78,7 @@ int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, 
  * gate; locks may be held. */
 void hd__ask_reboost(struct hd__sched *sched, hd_pid pid);
 
-/* Finds p's boost; returns its control word then. On its home worker; no locks are held. */
+/* Finds p's boost; returns its control word then. Inside its home's lane; no locks are held. */
 uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
 
 /* The runner has given up a mutex with HD_INHERIT, or come into one: it finds its boost anew, and gives way if it must. */

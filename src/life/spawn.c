@@ -2,47 +2,16 @@
  *
  * Owns:       the making of a process: its block, its promise of a stack, its first state.
  * Invariant:  when spawn fails, nothing is left of it; when it succeeds, the process will end, and its end can be joined.
- * Callers:    any thread. A process spawns on its own worker; a plain thread sends the new one to a worker's share. */
+ * Callers:    any thread. A process spawns into its own worker's lane; a plain thread sends the new one to a worker by a note. */
 #include <errno.h>
 #include <string.h>
 
 #include "life/life.h"
 
-static inline bool is_loose(const struct hd_process *p, bool suspended)
-{
-	return !p->daemon && (p->roams == HD__MOVABLE || (p->roams == HD__UNSTARTED && suspended));
-}
-
-/* p, which counts as loose if it was spawned suspended, becomes ready or suspended. It may be somebody else's afterwards. */
-static void arrive_roaming(struct hd_worker *w, struct hd_process *p, bool suspended)
-{
-	bool stop = hd__should_stop(ld_acq(&p->control)); /* if that is just being changed, its nudge comes yet */
-	bool was_loose = is_loose(p, suspended), loose = is_loose(p, stop);
-
-	if (loose && !was_loose)
-		add_acq_rel(&w->sched->loose, 1);
-	if (stop)
-		hd__move(w, p, HD_SUSPENDED);
-	else
-		hd__resume_owner(w, p);
-	if (was_loose && !loose)
-		add_acq_rel(&w->sched->loose, -1);
-}
-
-static inline void arrive_at_home(struct hd_worker *w, struct hd_process *p, bool suspended)
-{
-	if (unlikely(p->roams)) {
-		arrive_roaming(w, p, suspended);
-		return;
-	}
-	bump(&w->counted, (uint64_t)!p->daemon);
-	hd__make_ready(w, p);
-}
-
-/* From a plain thread, suspended: it is in no share, so its worker must take it in. */
+/* A process that a plain thread has sent comes to its home. */
 static void apply_spawn(void *worker, struct hd_note *note)
 {
-	arrive_at_home(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)), true);
+	hd__make_ready(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
 }
 
 int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
@@ -58,33 +27,35 @@ int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
 	return 0;
 }
 
-/* From a plain thread: to whatever worker has room. Requests by id find it, with this control word, once it has a home. */
-static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control, bool suspended)
+/* From a plain thread: to an idle worker, else to one that runs less than p, else to each in turn. Requests by id find p, with this
+ * control word, once it has a home. */
+static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control)
 {
-	struct hd_worker *home;
+	struct hd_worker *home = hd__some_worker(sched);
 
+	if (!hd__is_better_there(home, p->priority))
+		home = &sched->workers[add_rlx(&sched->rotor, 1) % sched->nworkers];
 	add_acq_rel(&sched->sent, 1);
-	if (suspended) {
-		home = hd__some_worker(sched);
-		st_rlx(&p->home, home);
+	st_rlx(&p->home, home);
+	if (hd__visit_surely(home)) { /* then it is in a queue when the call returns, and workers that run less have been told */
 		st_rel(&p->control, control);
-		p->wake.apply = apply_spawn;
-		hd__post(home, &p->wake);
-	} else {
-		home = hd__share_send(sched, p, control);
+		hd__make_ready(home, p);
+		hd__unvisit(home);
+		return;
 	}
-	if (ld_seq(&sched->stopping)) /* pairs with hd__stop: the worker may have looked for the last time before p came */
-		hd__raise(home, HD__LOOK);
+	st_rel(&p->control, control);
+	p->wake.apply = apply_spawn;
+	hd__post(home, &p->wake);
 }
 
-/* The caller's, without what it has for others' sake. */
+/* The runner's own, without a boost. */
 static inline int own_priority(const struct hd_worker *w)
 {
 	return w->current != NULL ? HD__CONTROL_PRIORITY(ld_rlx(&w->current->control)) : HD_PRIORITY_USER;
 }
 
-static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, enum hd__roaming roams,
-			   struct hd__mourner *mourner, hd_entry entry, void *arg)
+static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
+			   void *arg)
 {
 	struct hd__sched *sched = caller.sched;
 	unsigned size_class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
@@ -105,14 +76,14 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
-	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* if none yet: not NULL for old requests */
-	st_rlx(&p->roams, roams);
-	st_rlx(&p->shared, 0);
+	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* or a placeholder: a stale request may read it */
+	p->pins = how->pinned || sched->config.pinned;
+	p->turn = 0;
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
 	p->waiter = NULL;
-	st_rlx(&p->timer, 0);
+	st_rlx(&p->wait, 0);
 	st_rel(&p->cpu_time, 0);
 	st_rel(&p->switches, 0);
 	p->saved_errno = 0;
@@ -132,24 +103,18 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	hd_pid pid = hd__pid(&sched->table, p);
 	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 
-	if (unlikely(roams) && is_loose(p, how->suspended))
-		add_acq_rel(&sched->loose, 1);
 	if (likely(caller.w != NULL)) {
-		st_rel(&p->control, control); /* published: from here on requests by id find it */
+		bump(&caller.w->births, (uint64_t)!how->daemon); /* it counts before it can end */
 		bump(&caller.w->stats.spawned, 1);
-		arrive_at_home(caller.w, p, how->suspended);
+		st_rel(&p->control, control); /* published: from here on requests by id find it */
+		hd__make_ready(caller.w, p);
 	} else {
-		send(sched, p, control, how->suspended);
+		add_seq(&sched->births, (uint64_t)!how->daemon);
+		send(sched, p, control);
+		if (ld_seq(&sched->stopping)) /* pairs with hd__stop, which may have doomed all others before p could be seen */
+			hd__ask(caller, pid, HD__SUSPEND, HD__DOOMED, 0);
 	}
 	return pid;
-}
-
-/* With one worker nobody need roam, but who comes from a plain thread begins in a share. */
-static inline enum hd__roaming roams(struct hd__caller caller, const struct hd_spawn *how)
-{
-	if (likely(caller.sched->nworkers == 1 && caller.w != NULL))
-		return HD__PINNED;
-	return how->movable || caller.sched->config.movable ? HD__MOVABLE : HD__UNSTARTED;
 }
 
 hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
@@ -166,7 +131,7 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -EPERM;
-	hd_pid pid = spawn(caller, how, roams(caller, how), NULL, entry, arg);
+	hd_pid pid = spawn(caller, how, NULL, entry, arg);
 	hd__call_end(caller);
 	return pid;
 }
@@ -174,12 +139,12 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
 			 void *arg)
 {
-	return spawn(caller, how, roams(caller, how), mourner, entry, arg);
+	return spawn(caller, how, mourner, entry, arg);
 }
 
-hd_pid hd__spawn_here(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
+hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
 {
-	return spawn((struct hd__caller){ w, w->sched }, how, HD__PINNED, NULL, entry, arg);
+	return spawn((struct hd__caller){ w, w->sched }, how, NULL, entry, arg);
 }
 
 hd_pid hd_spawn(hd_entry entry, void *arg)
@@ -189,7 +154,7 @@ hd_pid hd_spawn(hd_entry entry, void *arg)
 	if (entry == NULL)
 		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, roams(caller, &defaults), NULL, entry, arg) : -EPERM;
+	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, NULL, entry, arg) : -EPERM;
 	hd__call_end(caller);
 	return pid;
 }

@@ -3,9 +3,9 @@
  * Owns:       the control word after spawn, and the nudge that carries a change of it to the home worker.
  * Invariant:  a request is one compare-and-swap that also checks the generation, so its answer is exact; the home worker does
  *             what the word says, the last word only. HD__NUDGED is set exactly while the nudge is on its way or being
- *             obeyed; only the nudge clears it (or it could be posted twice), under news.lock: whoever waits there for its
+ *             obeyed; only the nudge clears it (or it could be posted twice), under news.lock: a waiter there for its
  *             effect sees it or is woken. Meanwhile the process stays with its home worker.
- * Callers:    any thread. */
+ * Callers:    any thread; a request is obeyed inside the lane of the process's home. */
 #include <errno.h>
 
 #include "base/assert.h"
@@ -13,7 +13,7 @@
 #include "os/thread.h"
 #include "sched/switch.h"
 
-/* Gives p, which is pinned here, another level, without regard to what else its word says. One that loses a boost goes to the head of
+/* Gives p, at home here, another level, without regard to what else its word says. One that loses a boost goes to the head of
  * its level, any other to the tail. */
 static void change_level(struct hd_worker *w, struct hd_process *p, int priority, bool head)
 {
@@ -23,93 +23,59 @@ static void change_level(struct hd_worker *w, struct hd_process *p, int priority
 		hd__runq_remove(&w->runq, p);
 	st_rlx(&p->priority, (uint8_t)priority);
 	if (queued && head)
-		hd__keep(w, p);
+		hd__runq_push_head(&w->runq, p);
 	else if (queued)
-		hd__enqueue(w, p);
+		hd__runq_push_tail(&w->runq, p);
 	if (p->state != HD_RUNNING)
 		return;
-	w->resched |= HD__BETTER_READY | (head ? HD__KEEP_PLACE : HD__GO_TO_TAIL);
+	w->resched |= head ? HD__KEEP_PLACE : HD__GO_TO_TAIL;
 	if (hd__set_level(w, priority))
-		w->resched |= HD__STEAL_DUE;
+		w->resched |= HD__LOOK_ELSEWHERE;
 }
 
-/* Does what p's control word said a moment ago; on its home worker, at a safe point. Another level: queued at its tail, running
- * behind its new equals, waiting or suspended where it is. */
+/* Does what p's control word said a moment ago; inside its home's lane. Another level: queued at its tail, running behind its new
+ * equals, waiting or suspended where it is. */
 static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
 	int priority = hd__effective_priority(control);
-	bool stop = hd__should_stop(control), another = priority != p->priority;
+	bool stop = hd__should_stop(control);
 
-	hd__set_policy_owner(w, p, HD__CONTROL_POLICY(control));
-	if (p->state == HD_READY) { /* in the worker's own queue */
-		if (!another && !stop)
-			return;
+	hd__set_policy(w, p, HD__CONTROL_POLICY(control));
+	if (priority != p->priority)
+		change_level(w, p, priority, false);
+	if (stop && p->state == HD_READY) {
 		hd__runq_remove(&w->runq, p);
-		st_rlx(&p->priority, (uint8_t)priority);
-		if (stop)
-			hd__move(w, p, HD_SUSPENDED);
-		else
-			hd__enqueue(w, p); /* and then it may be somebody else's */
-		return;
-	}
-	st_rlx(&p->priority, (uint8_t)priority);
-	if (another && p->state == HD_RUNNING) {
-		w->resched |= HD__BETTER_READY | HD__GO_TO_TAIL;
-		if (hd__set_level(w, priority))
-			w->resched |= HD__STEAL_DUE;
-	}
-	if (stop && p->state == HD_RUNNING) {
 		hd__move(w, p, HD_SUSPENDED);
-		w->resched |= HD__BETTER_READY; /* it is at a safe point, which will find it stopped */
+	} else if (stop && p->state == HD_RUNNING) {
+		hd__move(w, p, HD_SUSPENDED); /* it is at a safe point, which will find it stopped */
+		w->resched |= HD__GO_TO_TAIL;
 	} else if (!stop && p->state == HD_SUSPENDED) {
-		hd__resume_owner(w, p);
+		hd__resume_here(w, p);
 	}
 }
 
-/* The same for one that waits for a worker, or was stopped before it ever had one; on any thread, which holds it. */
-static void obey_held(struct hd_worker *home, struct hd_process *p, uint64_t control)
-{
-	hd__share_held_priority(home, p, hd__effective_priority(control));
-	hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
-	if (hd__should_stop(control))
-		hd__share_held_suspend(home, p);
-	else
-		hd__share_held_resume(home, p);
-}
-
-/* p waits, and has another priority than before: so may have whoever has the mutex that it waits for, and so on along the chain. As
- * long as they are all at home here that is done now, so that who runs next is chosen rightly; else the next one's worker is
- * asked. A circle ends where nothing changes any more. */
+/* p waits, and has another priority than before: so may the owner of the mutex that it waits for, and so on along the chain. The next
+ * owner's worker is asked by a nudge. A circle ends where nothing changes any more. */
 static void pass_boost_on(struct hd_worker *w, struct hd_process *p)
 {
-	hd_pid owner;
+	hd_pid owner = hd__boosts(w->sched, p);
 
-	while ((owner = hd__boosts(w->sched, p)) > 0) {
-		struct hd_process *o = hd__table_find(&w->sched->table, owner);
-		if (o == NULL || !hd__is_pinned_to(o, w) || !hd__alive(ld_acq(&o->control), owner)) {
-			hd__ask_reboost(w->sched, owner);
-			return;
-		}
-		int before = o->priority, priority = hd__effective_priority(hd__find_boost(w->sched, o));
-		if (priority == before)
-			return;
-		change_level(w, o, priority, priority < before);
-		p = o;
-	}
+	if (owner > 0)
+		hd__ask_reboost(w->sched, owner);
 }
 
 /* What a process should hear of, whatever it is doing. */
 #define REQUESTS (HD__CANCEL | HD__DOOMED | HD__REBOOST)
 
-/* The part of it that may need the locks of others: p's boost, the priority of one that waits, and the end of its wait. On its home
- * worker, where it stays meanwhile; no locks are held. Returns what the word says then. */
+/* The part of it that may need the locks of others: p's boost, the priority of one that waits, and the end of its wait. Inside its
+ * home's lane, where it stays meanwhile; no locks are held. Returns what the word says then. */
 static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control)
 {
 	bool waits = ld_rlx(&p->state) == HD_WAITING;
 
 	if (unlikely(control & HD__REBOOST)) {
 		control = hd__find_boost(w->sched, p);
-		if (!waits && hd__effective_priority(control) < p->priority && hd__is_pinned_to(p, w))
+		if (!waits && hd__effective_priority(control) < p->priority)
 			change_level(w, p, hd__effective_priority(control), true);
 	}
 	if (waits) {
@@ -139,45 +105,36 @@ static bool end_nudge(struct hd_process *p, uint64_t heeded, uint64_t *control)
 	return true;
 }
 
-/* The nudge has come. What the word says when HD__NUDGED is cleared is obeyed before anybody else can act on p: who waits in news
- * for that must see both or neither; one in a share is held meanwhile; and the home of one that waits for something is
- * kept by the lock of our share. Whoever changes the word afterwards holds it or sends another nudge. */
-static void apply_nudge(void *worker, struct hd_note *note)
+/* Does what p's word says when HD__NUDGED is cleared, before any other thread can act on p: a waiter in news for that must see both or
+ * neither. */
+static void heed_and_obey(struct hd_worker *w, struct hd_process *p)
 {
-	struct hd_worker *w = worker, *home;
-	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
 	uint64_t control;
-	bool done;
 
-	HD_ASSERT(ld_rlx(&p->home) == w, "a process moved away from a request");
-	do {
+	for (;;) {
 		uint64_t heeded = heed(w, p, ld_acq(&p->control));
-		home = NULL;
 		hd__waitq_lock(&p->news);
-		bool roams = ld_rlx(&p->roams);
-		if (unlikely(roams) && (home = hd__share_hold(w->sched, p)) == NULL)
-			hd__share_lock(w);
-		done = end_nudge(p, heeded, &control);
-		if (home != NULL) {
-			if (done)
-				obey_held(home, p, control);
-			hd__share_let_go(home, p);
-		} else if (roams && p->state == HD_WAITING) {
-			if (done)
-				hd__set_policy_queued(p, HD__CONTROL_POLICY(control));
-			hd__share_unlock(w);
-		} else {
-			if (roams)
-				hd__share_unlock(w);
-			if (done)
-				obey(w, p, control);
-		}
-		if (!done)
-			hd__waitq_unlock(&p->news);
-	} while (!done);
+		if (end_nudge(p, heeded, &control))
+			break;
+		hd__waitq_unlock(&p->news);
+	}
+	obey(w, p, control);
 	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 	hd__waitq_unlock(&p->news);
 	hd__unpark_all(w, waiting);
+}
+
+/* The nudge has come. A visitor of the lane leaves one for the runner to the worker itself: the runner is at no safe point. */
+static void apply_nudge(void *worker, struct hd_note *note)
+{
+	struct hd_worker *w = worker;
+	struct hd_process *p = (struct hd_process *)((char *)note - offsetof(struct hd_process, nudge));
+
+	HD_ASSERT(ld_rlx(&p->home) == w, "a process moved away from a request");
+	if (unlikely(p == w->current && hd__self() != w))
+		hd__post(w, note);
+	else
+		heed_and_obey(w, p);
 }
 
 /* A change of a control word: bits to clear and to set, and the least boost that it should have. */
@@ -211,37 +168,36 @@ static int change_word(struct hd_process *p, hd_pid pid, struct change what, uin
 	return 0;
 }
 
-/* Changes the control word of `pid` as above and sees to it that it is obeyed: now, if it is at home here or waits for a worker, else
- * as soon as its worker looks. *done: now. */
+/* Sends the nudge of p, whose HD__NUDGED the caller has set. */
+static void nudge(struct hd_process *p)
+{
+	p->nudge.apply = apply_nudge;
+	hd__post(ld_acq(&p->home), &p->nudge); /* constant from now on */
+}
+
+/* Changes the control word of `pid` as change_word does and sees to it that it is obeyed: now, if it is at home here, else as soon as
+ * its worker looks. *done: now. */
 static int change(struct hd__caller caller, hd_pid pid, struct change what, struct hd_process **found, bool *done)
 {
 	struct hd_process *p = *found = hd__table_find(&caller.sched->table, pid);
-	struct hd_worker *home;
 	uint64_t before, after;
 
-	*done = true;
-	if (p == NULL || !hd__alive(ld_acq(&p->control), pid))
-		return -ESRCH;
-	if (hd__is_pinned_to(p, caller.w)) { /* if it is another tenant's by now, its id is dead */
-		int err = change_word(p, pid, what, 0, &before, &after);
-		if (err == 0)
-			obey(caller.w, p, heed(caller.w, p, after)); /* if it has changed again, a nudge is on its way */
-		return err;
-	}
-	if (ld_acq(&p->roams) && (home = hd__share_hold(caller.sched, p)) != NULL) {
-		int err = change_word(p, pid, what, 0, &before, &after);
-		if (err != -ESRCH)
-			obey_held(home, p, after); /* even if it said so already: that request may be on its way still */
-		hd__share_let_go(home, p);
-		return err;
-	}
 	*done = false;
+	if (p == NULL)
+		return -ESRCH;
 	int err = change_word(p, pid, what, HD__NUDGED, &before, &after);
-	if (err == 0 && !(before & HD__NUDGED)) {
-		p->nudge.apply = apply_nudge;
-		hd__post(ld_acq(&p->home), &p->nudge);
-	}
-	return err;
+	if (err == -EALREADY) /* it may be obeyed yet */
+		*done = !(ld_acq(&p->control) & HD__NUDGED);
+	if (err != 0)
+		return err;
+	*done = caller.w != NULL && ld_acq(&p->home) == caller.w;
+	if (*done && !(before & HD__NUDGED))
+		heed_and_obey(caller.w, p);
+	else if (*done)
+		obey(caller.w, p, heed(caller.w, p, after)); /* the nudge of another thread is on its way, and ends there */
+	else if (!(before & HD__NUDGED))
+		nudge(p);
+	return 0;
 }
 
 int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, int boost)
@@ -260,10 +216,8 @@ void hd__ask_reboost(struct hd__sched *sched, hd_pid pid)
 
 	if (p == NULL || change_word(p, pid, (struct change){ .set = HD__REBOOST }, HD__NUDGED, &before, &after) != 0)
 		return;
-	if (!(before & HD__NUDGED)) {
-		p->nudge.apply = apply_nudge;
-		hd__post(ld_acq(&p->home), &p->nudge);
-	}
+	if (!(before & HD__NUDGED))
+		nudge(p);
 }
 
 void hd__boost_self(struct hd_worker *w, struct hd_process *me)
@@ -274,7 +228,7 @@ void hd__boost_self(struct hd_worker *w, struct hd_process *me)
 		change_level(w, me, priority, true);
 }
 
-/* The process lives elsewhere, or roams: waits until its worker has obeyed. */
+/* The process lives elsewhere: waits until its worker has obeyed. The lane of a process that calls is left. */
 static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_pid pid, hd_time until)
 {
 	bool past = hd__is_past(caller.w, until);
@@ -282,6 +236,8 @@ static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_
 	uint64_t control = ld_acq(&p->control);
 	if (past || !hd__alive(control, pid) || !(control & HD__NUDGED)) {
 		hd__waitq_unlock(&p->news);
+		if (caller.w != NULL)
+			hd__leave(caller.w);
 		if (!hd__alive(control, pid))
 			return -ESRCH;
 		return control & HD__NUDGED ? -EINPROGRESS : 0;
@@ -302,12 +258,12 @@ int hd_suspend(hd_pid pid, hd_time until)
 	int err = change(caller, pid, (struct change){ .set = HD__SUSPEND }, &p, &done);
 	if ((err == 0 || err == -EALREADY) && ld_acq(&p->control) & HD__DOOMED)
 		err = -ESRCH; /* it goes on, to its end */
-	if ((err == 0 || err == -EALREADY) && !done && pid != hd_self()) {
+	if ((err == 0 || err == -EALREADY) && !done && (caller.w == NULL || p != caller.w->current)) {
 		if (caller.w != NULL)
 			caller.w = hd__safe_point(caller.w); /* the request may be in our own inbox */
 		err = wait_until_obeyed(caller, p, pid, until);
 		if (caller.w != NULL)
-			caller.w = hd__self();
+			hd__enter(caller.w = hd__self());
 	}
 	hd__call_end(caller); /* when pid is the caller, it stops here */
 	return err == -EALREADY ? 0 : err;

@@ -29,35 +29,43 @@ static int doom(struct hd__caller caller, hd_pid pid, int reason)
 	return err == -EALREADY ? 0 : err;
 }
 
-static int wait_until_dead(struct hd__caller *caller, hd_pid pid, hd_time until)
+/* The lane of a process that calls is left. */
+static int wait_until_dead(struct hd__caller caller, hd_pid pid, hd_time until)
 {
-	struct hd_process *p = hd__table_find(&caller->sched->table, pid);
+	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 
 	hd__waitq_lock(&p->news);
 	if (!hd__alive(ld_acq(&p->control), pid)) {
 		hd__waitq_unlock(&p->news);
+		if (caller.w != NULL)
+			hd__leave(caller.w);
 		return 0;
 	}
 	struct hd_waiter x = { .owner = &pid };
-	int err = hd__park_as(caller->w, &x, &p->news, until, HD_WAIT_TERMINATE, NULL);
-	caller->w = hd__self();
+	int err = hd__park_as(caller.w, &x, &p->news, until, HD_WAIT_TERMINATE, NULL);
 	return err == -EPIPE ? 0 : err;
 }
 
 int hd_terminate(hd_pid pid, hd_time until)
 {
+	if (pid != 0 && pid == hd_self())
+		return hd_exit(NULL);
 	struct hd__caller caller = hd__call_begin();
-
 	if (caller.sched == NULL)
 		return -EPERM;
-	if (caller.w != NULL && pid == hd_self())
-		hd_exit(NULL);
 	int err = doom(caller, pid, 0);
-	int off = hd__check_cancel(caller.w, until); /* then: what was asked for is not lost */
-	if (err == 0)
-		err = off;
-	if (err == 0)
-		err = wait_until_dead(&caller, pid, until);
+	if (hd__must_heed(caller.w, until)) { /* after doom: what was asked for is not lost */
+		hd__leave(caller.w);
+		int off = hd__heed();
+		hd__enter(caller.w = hd__self());
+		if (err == 0)
+			err = off;
+	}
+	if (err == 0) {
+		err = wait_until_dead(caller, pid, until);
+		if (caller.w != NULL)
+			hd__enter(caller.w = hd__self());
+	}
 	hd__call_end(caller);
 	return err;
 }
@@ -69,8 +77,11 @@ int hd_kill(hd_pid pid, int reason)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int err = doom(caller, pid, reason);
-	if (err == 0 && caller.w != NULL && pid == hd_self())
-		hd__unwind(caller.w, caller.w->current, HD_END_KILLED);
+	struct hd_process *me = caller.w != NULL ? caller.w->current : NULL;
+	if (err == 0 && me != NULL && pid == hd__pid(&caller.sched->table, me)) {
+		hd__leave(caller.w);
+		hd__unwind(me, HD_END_KILLED);
+	}
 	hd__call_end(caller);
 	return err;
 }

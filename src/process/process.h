@@ -1,11 +1,12 @@
 /* process/process.h - the control block of a process, and the word through which everybody may ask something of it.
  *
- * One writer: everything in a control block is written by the process's home worker alone, with plain stores (by whoever holds
- * the lock of the home worker's share while it waits there for a worker), except
+ * One writer: everything in a control block is written by the thread that is inside the lane of the process's home worker
+ * (sched/lane.h), with plain stores, except
  *   control      any thread, by compare-and-swap (below)
- *   outcome      whoever decides its wait (wait/wait.h)
- *   news, bond, and end_err while it lives   whoever holds news.lock
- *   wake, nudge  whoever has the right to post them: the one that claimed the wait; the one that set HD__NUDGED
+ *   wait         the thread that decides its wait (wait/wait.h)
+ *   home, state and wait of a waiting process   also the worker that has claimed its wait and takes it over (hd__adopt)
+ *   news, bond, and end_err while it lives   the holder of news.lock
+ *   wake, nudge  the thread with the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.
  *
  *                        spawn                           spawn suspended
@@ -47,16 +48,16 @@
  *   63     62 .......... 24   23 22    21 .. 15   14 ..... 8   7 .... 0
  *    0     generation         policy   boost      priority     flags
  *
- * Bits 24 to 62 are those of the id; the id has the slot number below them. The boost is the priority that it has for somebody
- * else's sake, 0 if none: it runs with the higher of the two. */
+ * Bits 24 to 62 are those of the id; the id has the slot number below them. The boost is the priority that waiters or a
+ * terminator lend the process, 0 if none: it runs with the higher of the two. */
 enum {
 	HD__SUSPEND = 1, /* it should be, or is, suspended */
 	HD__DOOMED = 2,	 /* it should end at its next cancellation point: it was terminated, or the runtime is ending */
 	HD__DEAD = 4,	 /* it has ended: a zombie, or a free slot */
-	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker, who has not looked at this word yet */
-	HD__MOVING = 16, /* it is being given another home; never together with NUDGED */
+	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker, which has not obeyed this word yet; `home` is constant */
+	HD__MOVING = 16, /* it is being given another home, for a few instructions; never together with NUDGED */
 	HD__CANCEL = 32, /* it was cancelled, and has not cleared that */
-	HD__REBOOST = 64 /* whoever waits for its mutexes has changed: the home worker should find its boost anew */
+	HD__REBOOST = 64 /* the waiters for its mutexes have changed: the home worker should find its boost anew */
 };
 #define HD__CONTROL_PRIORITY(c) ((int)((c) >> 8 & 0x7f))
 #define HD__CONTROL_BOOST(c) ((int)((c) >> 15 & 0x7f))
@@ -66,15 +67,12 @@ enum {
 #define HD__BOOST(priority) ((uint64_t)(priority) << 15)
 #define HD__GENERATION(c) ((uint64_t)(c) >> HD__SLOT_BITS)
 
+/* p->wait: the outcome of its wait in the lowest bits, the number of its deadline above them (0: none), so that a deadline never ends a
+ * wait that came after its own. */
+#define HD__WAIT_BITS 8
+
 /* Who will collect the end of a process; guarded by news.lock. */
 enum hd__bond { HD__JOINABLE, HD__JOINED /* somebody waits in hd_join */, HD__DETACHED };
-
-/* Whether it may change its worker (rule 13). One that does not roam has its home for good. */
-enum hd__roaming {
-	HD__PINNED,
-	HD__UNSTARTED, /* until it first runs */
-	HD__MOVABLE    /* always: its author promised */
-};
 
 struct hd_worker;
 struct hd_waiter;
@@ -110,8 +108,8 @@ struct hd_process {
 	/* what a switch touches */
 	struct hd__context context;
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
-	struct hd_worker *home; /* the only worker that runs it and writes here (*); see sched/share.h for who changes it */
-	uint64_t arrival;	/* READY: its place among the ready ones of its worker and level; else see hd__turn */
+	struct hd_worker *home; /* the worker in whose lane it is; hd__move_home alone changes it (*) */
+	uint64_t turn;		/* the turn that its joiner lent it (hd__turn); 0: none */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* the effective one of the control word, once the home worker has looked (*) */
@@ -120,16 +118,13 @@ struct hd_process {
 
 	uint64_t control;
 	struct hd_waiter *waiter; /* WAITING: its record; NULL: for time alone, or in several queues (*) */
-	uint64_t timer;		  /* WAITING: the order of its deadline; 0: none (*) */
+	uint64_t wait;		  /* number of its deadline and outcome of its wait (wait/wait.h); any thread, acq_rel */
 	hd_time since;		  /* coarse time of the last change of state (*) */
 	hd_time cpu_time;	  /* coarse (*) */
 	uint64_t switches;	  /* (*) */
-	uint8_t outcome;	  /* WAITING: how it ended (wait/wait.h); decided by any thread, acq_rel */
+	uint16_t pins;		  /* while above 0 it stays on its worker; written by spawn and by the running process */
 	uint8_t why;		  /* WAITING: enum hd_wait (*) */
 	bool daemon, ending;
-	uint8_t roams; /* enum hd__roaming (*) */
-	uint16_t
-		shared; /* READY, and in the share of the worker with this index, less one; 0: in none; under that one's lock (*) */
 	char *stack; /* lowest address above the guard; NULL before the first run and after the end (*) */
 
 	hd_entry entry;
@@ -151,19 +146,6 @@ struct hd_process {
 #if !HD__ASAN && !HD__TSAN
 _Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache lines");
 #endif
-
-/* Whether it stays on w for good. Its home is what it will be when it has ceased to roam, so that is asked first. */
-static inline bool hd__is_pinned_to(const struct hd_process *p, const struct hd_worker *w)
-{
-	return ld_acq(&p->roams) == HD__PINNED && ld_rlx(&p->home) == w; /* pairs with hd__pin */
-}
-
-/* It stays where it is from now on, unless it is movable. */
-static inline void hd__pin(struct hd_process *p)
-{
-	if (p->roams == HD__UNSTARTED)
-		st_rel(&p->roams, HD__PINNED);
-}
 
 /* A process that should end is not stopped any more. */
 static inline bool hd__should_stop(uint64_t control)

@@ -115,7 +115,7 @@ static void look_for_inversion(struct hd_worker *w, struct hd_process *me)
 	if (!hd__edge_of(w->sched, me, &edge) || edge.holder <= 0 || edge.why == HD_WAIT_JOIN || edge.why == HD_WAIT_TERMINATE)
 		return;
 	struct hd_process *p = hd__table_find(&w->sched->table, edge.holder);
-	int low = p != NULL ? ld_rlx(&p->priority) : HD__PRIORITY_MAX, between = hd__best_level(w);
+	int low = p != NULL ? ld_rlx(&p->priority) : HD__PRIORITY_MAX, between = w->runq.highest;
 	if (low >= me->priority || between <= low || between >= me->priority || ld_acq(&p->state) == HD_RUNNING)
 		return;
 	if (add_rlx(&reported, 1) >= INVERSIONS_MAX)

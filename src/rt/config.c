@@ -55,7 +55,7 @@ static int from_environment(struct hd_config *c)
 	static const char *const policies[] = { "fifo", "rr", "io", NULL };
 	static const char *const preempted[] = { "tail", "head", NULL };
 	static const char *const deadlocks[] = { "report", "abort", NULL };
-	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, movable = c->movable;
+	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, pinned = c->pinned;
 	int policy = (int)c->policy, where = (int)c->preempted, deadlock = (int)c->deadlock;
 	int err = 0;
 
@@ -64,7 +64,7 @@ static int from_environment(struct hd_config *c)
 	    (err = word("HEDDLE_POLICY", policies, HD_FIFO, &policy)) != 0 ||
 	    (err = number("HEDDLE_QUANTUM", 1, LLONG_MAX / 2, &quantum)) != 0 ||
 	    (err = word("HEDDLE_PREEMPTED", preempted, HD_PREEMPTED_TAIL, &where)) != 0 ||
-	    (err = number("HEDDLE_MOVABLE", 0, 1, &movable)) != 0 ||
+	    (err = number("HEDDLE_PINNED", 0, 1, &pinned)) != 0 ||
 	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_REPORT, &deadlock)) != 0)
 		return err;
 	c->workers = (unsigned)workers;
@@ -72,7 +72,7 @@ static int from_environment(struct hd_config *c)
 	c->policy = (enum hd_policy)policy;
 	c->quantum = quantum;
 	c->preempted = (enum hd_preempted)where;
-	c->movable = movable != 0;
+	c->pinned = pinned != 0;
 	c->deadlock = (enum hd_deadlock)deadlock;
 	return 0;
 }

@@ -12,11 +12,14 @@ int hd__run_with(const struct hd_config *config, const struct hd__doors *doors, 
 /* The configuration: defaults, then the caller's, then the environment's. Returns 0 or -errno, and has said why to stderr. */
 int hd__config_resolve(struct hd_config *resolved, const struct hd_config *given);
 
-/* Begins the end: hd_run will return `code`. Any thread. */
+/* Begins the end: hd_run will return `code`. Any thread, inside no lane. */
 void hd__stop(struct hd__sched *sched, int code);
 
-/* Nothing is ready, or nobody counts (a hook of sched/). */
+/* Nothing is ready (a hook of sched/). */
 hd_time hd__idle(struct hd_worker *w);
+
+/* Begins the end if no process counts and nothing holds the runtime open (a hook of sched/). Any thread, inside no lane. */
+void hd__stop_if_over(struct hd__sched *sched);
 
 /* The runtime may be ending, or over (a hook of sched/). */
 void hd__look(struct hd_worker *w);

@@ -11,6 +11,9 @@
 #include "sim/sim.h"
 #include "sim/threads.h"
 
+#define WAKE_COST HD_US(50) /* until it has been measured */
+#define PATIENCE 4
+
 static bool busy; /* a runtime runs, or is being built or taken down; any thread, exchange */
 
 /* After fork the child has only the caller, as a plain thread without a runtime (the parent's memory stays, unused). */
@@ -48,8 +51,11 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.unwind = hd__unwind,
 		.blocked = hd__circle_look,
 		.idle = hd__idle,
+		.over = hd__stop_if_over,
 		.look = hd__look,
 	};
+	sched->wake_cost = WAKE_COST;
+	sched->patience = PATIENCE;
 	hd__board_init(&sched->board);
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
 		hd__stacks_init(&sched->stacks[size_class], size_class, sched->nworkers);
@@ -90,38 +96,49 @@ static void *work_beside(void *arg)
 	if (work(w) != 0)
 		hd__stop(sched, -ENOMEM);
 	hd__set_idle(w, false);
-	add_acq_rel(&sched->at_work, -1u);
-	hd__raise(&sched->workers[0], HD__LOOK); /* which leaves last */
 	return NULL;
+}
+
+struct first {
+	hd_entry main;
+	void *arg;
+	bool pinned;
+};
+
+/* The first process begins on the thread that called hd_run, whatever other workers would take. */
+static void *begin_first(void *arg)
+{
+	const struct first first = *(struct first *)arg;
+
+	if (!first.pinned)
+		hd_unpin();
+	return first.main(first.arg);
 }
 
 /* The threads, the gate, the first process; then the workers' lives. */
 static int live(struct hd__sched *sched, hd_entry main, void *arg)
 {
 	size_t stack_size = sched->config.stack_size > HD__MAIN_STACK_SIZE ? sched->config.stack_size : HD__MAIN_STACK_SIZE;
-	struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size };
+	struct hd_spawn how = { .name = "main", .priority = HD_PRIORITY_USER, .stack_size = stack_size, .pinned = true };
+	struct first first = { main, arg, sched->config.pinned };
 	unsigned started = 1;
 
-	int err = sched->watched ? hd__watcher_start(sched) : 0;
+	/* The first process counts before anything asks whether all have ended. */
+	hd_pid pid = hd__spawn_first(&sched->workers[0], &how, begin_first, &first);
+	int err = pid < 0 ? (int)pid : sched->watched ? hd__watcher_start(sched) : 0;
 	if (err != 0)
 		return err;
-	sched->at_work = sched->nworkers;
-	hd_pid pid = hd__spawn_here(&sched->workers[0], &how, main, arg);
-	if (pid < 0)
-		err = (int)pid;
-	for (; err == 0 && started < sched->nworkers; started++) {
+	hd__overflow_watch_start();
+	hd__gate_open(sched); /* before any worker can run the first process */
+	for (; started < sched->nworkers; started++) {
 		char name[32];
 		snprintf(name, sizeof name, "heddle-%u", started);
 		err = hd__os_thread_start(&sched->workers[started].thread, name, true, work_beside, &sched->workers[started]);
 		if (err != 0)
 			break;
 	}
-	if (err != 0) {
-		add_acq_rel(&sched->at_work, started - sched->nworkers);
+	if (err != 0)
 		hd__stop(sched, err);
-	}
-	hd__overflow_watch_start();
-	hd__gate_open(sched);
 	if (work(&sched->workers[0]) != 0) {
 		hd__stop(sched, -ENOMEM);
 		hd__worker_run(&sched->workers[0]);

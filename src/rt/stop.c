@@ -1,16 +1,14 @@
 /* rt/stop.c - how the runtime ends.
  *
  *   the last process that counts has ended ----+
- *   hd_shutdown(code) -------------------------+--> hd__stop: every worker is told (HD__LOOK)
+ *   hd_shutdown(code) -------------------------+--> hd__stop: all processes that are left are doomed, every worker is told (HD__LOOK)
  *   deadlock ----------------------------------+        |
  *                                                       v
- *                                             hd__look: each worker dooms the processes that are at home with it
+ *                              waits end, cleanups run, locals are destroyed, or one second passes
  *                                                       |
  *                                                       v
- *      a worker leaves <---------- waits end, locals are destroyed, or one second passes
- *             |
- *             v
- *      the first worker, last: hd__stop_finish: whoever is left is abandoned, and the gate is shut: no plain thread is inside
+ *      the workers leave; then the first one: hd__stop_finish: what is left is abandoned, and the gate is shut: no plain thread is
+ *      inside
  *
  * Owns:      the end of the runtime: its code, its deadline, the verdict of deadlock.
  * Callers:   the workers; hd_shutdown and hd_hold_open from any thread. */
@@ -26,76 +24,23 @@
 #define GRACE HD_SEC(1)
 #define STUCK_LONG HD_SEC(1)
 
-/* Takes in what has come, and lets whoever it came from go on. */
-static void wait_for_news(struct hd_worker *w)
+/* Every process goes on only to end. One that is spawned at this moment: inside a lane, and then it can be seen when that lane has been
+ * left; or by a plain thread, which looks at `stopping` when it can be seen (life/spawn.c). */
+static void doom_all(struct hd__sched *sched)
 {
-	hd__os_thread_yield();
-	hd__take_news(w);
-}
-
-/* The runtime ends for p too: it goes on only to end. */
-static void doom(struct hd_worker *w, struct hd_process *p)
-{
-	uint64_t control;
-
-	for (;;) {
-		control = ld_acq(&p->control);
-		if (control & HD__DEAD)
-			return;
-		unsigned state = ld_acq(&p->state);
-		bool unstarted = ld_rlx(&p->switches) == 0 && (state == HD_READY || state == HD_SUSPENDED);
-		if (!unstarted)
-			break;
-		if (state == HD_READY || p->roams == HD__UNSTARTED)
-			hd__share_drop(w, p);
-		if (p->state == HD_READY)
-			hd__move(w, p, HD_SUSPENDED);
-		if (hd__end_from_outside(w, p, HD_END_KILLED, 0))
-			return;
-		wait_for_news(w);
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		hd__enter(&sched->workers[i]);
+		hd__leave(&sched->workers[i]);
 	}
-	hd__share_lock(w); /* who holds p to stop it has done so, or will see that it is doomed */
-	while (!cas_acq_rel(&p->control, &control, (control | HD__DOOMED) & ~(uint64_t)HD__SUSPEND))
-		;
-	hd__unlock(&w->share.lock);
-	if (p->state == HD_SUSPENDED)
-		hd__resume_owner(w, p);
-	else if (p->state == HD_WAITING && hd__called_off(p, ld_acq(&p->control), ld_rlx(&p->why)) != HD__WAITING)
-		hd__wait_end(w, p, HD__TERMINATED);
+	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made); slot++)
+		hd__ask((struct hd__caller){ NULL, sched }, hd__pid(&sched->table, &sched->table.blocks[slot]), HD__SUSPEND, HD__DOOMED,
+			0);
 }
 
-/* Whether p lives and is at home with w. One that a plain thread is just sending is not there yet. */
-static bool is_here(struct hd_worker *w, struct hd_process *p)
+static void tell_all(struct hd__sched *sched)
 {
-	if (ld_acq(&p->control) & HD__DEAD || ld_rlx(&p->home) != w)
-		return false;
-	hd__share_lock(w); /* who sends it has this lock meanwhile */
-	bool here = ld_rlx(&p->home) == w && p->state != 0;
-	hd__unlock(&w->share.lock);
-	return here;
-}
-
-/* All that are at home with w. Nobody changes its worker any more; and whoever a plain thread sends later makes us look again. */
-static void doom_all(struct hd_worker *w)
-{
-	struct hd__table *table = &w->sched->table;
-
-	hd__share_lock(w); /* who had this lock before `stopping` was set has left */
-	hd__share_unlock(w);
-	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++)
-		if (is_here(w, &table->blocks[slot]))
-			doom(w, &table->blocks[slot]);
-}
-
-/* Whether anybody is left on w. */
-static bool is_populated(struct hd_worker *w)
-{
-	struct hd__table *table = &w->sched->table;
-
-	for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++)
-		if (is_here(w, &table->blocks[slot]))
-			return true;
-	return false;
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		hd__raise(&sched->workers[i], HD__LOOK);
 }
 
 void hd__stop(struct hd__sched *sched, int code)
@@ -107,11 +52,20 @@ void hd__stop(struct hd__sched *sched, int code)
 	bool first = !sched->stopping;
 	if (first) {
 		sched->stop_at = hd__clock(sched) + GRACE;
-		st_seq(&sched->stopping, true); /* pairs with send in life/spawn.c */
+		st_seq(&sched->stopping, true); /* pairs with spawn in life/spawn.c */
 	}
 	hd__unlock(&sched->verdict);
-	for (unsigned i = 0; first && i < sched->nworkers; i++)
-		hd__raise(&sched->workers[i], HD__LOOK);
+	if (first) {
+		doom_all(sched);
+		tell_all(sched);
+	}
+}
+
+void hd__stop_if_over(struct hd__sched *sched)
+{
+	/* `hold` is read last: the last process may have asked for it, and ended */
+	if (!ld_rlx(&sched->stopping) && hd__nobody_counts(sched) && ld_seq(&sched->hold) <= 0)
+		hd__stop(sched, 0);
 }
 
 void hd__look(struct hd_worker *w)
@@ -119,17 +73,8 @@ void hd__look(struct hd_worker *w)
 	if (ld_seq(&w->sched->stopping)) {
 		w->stop_at = w->sched->stop_at;
 		hd__set_alarm(w);
-		w->look_again = true;
-		if (w->dooming)
-			return; /* called from below: it takes in news while it waits for somebody */
-		w->dooming = true;
-		while (w->look_again) {
-			w->look_again = false;
-			doom_all(w);
-		}
-		w->dooming = false;
-	} else if (w->counted == 0) {
-		w->chores |= HD__SEE_IF_OVER;
+	} else if (!w->crowd) {
+		hd__stop_if_over(w->sched); /* there is no lane to be outside of; among several workers the watcher asks */
 	}
 }
 
@@ -141,10 +86,15 @@ int hd_shutdown(int code)
 	if (caller.sched == NULL)
 		return -EPERM;
 	int none = HD__NO_CODE, err = 0;
-	if (cas_acq_rel(&caller.sched->stop_code, &none, code))
-		hd__stop(caller.sched, code);
-	else
+	if (!cas_acq_rel(&caller.sched->stop_code, &none, code)) {
 		err = -EALREADY;
+	} else {
+		if (caller.w != NULL)
+			hd__leave(caller.w);
+		hd__stop(caller.sched, code);
+		if (caller.w != NULL)
+			hd__enter(caller.w);
+	}
 	hd__call_end(caller);
 	return err;
 }
@@ -168,20 +118,20 @@ int hd_hold_open(int delta)
 	return now;
 }
 
-/* When all workers have left: a note may be in anybody's inbox. */
+/* When all workers have left: a note may be in any inbox. */
 static void take_all_news(struct hd__sched *sched)
 {
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		hd__take_news(&sched->workers[i]);
 }
 
-/* A process that is ended must not be left in a run queue: its block may be somebody else's next. */
+/* A process that is ended must not be left in a run queue: its block may be another one's next. */
 static void take_off_queue(struct hd_worker *w, struct hd_process *p)
 {
 	if (w->cannot_start == p)
 		w->cannot_start = NULL;
 	else if (p->state == HD_READY)
-		hd__share_drop(w, p);
+		hd__runq_remove(&w->runq, p);
 	if (p->state == HD_READY)
 		hd__move(w, p, HD_SUSPENDED);
 }
@@ -189,8 +139,8 @@ static void take_off_queue(struct hd_worker *w, struct hd_process *p)
 /* Ends p where it stands: the runtime is over. */
 static void abandon(struct hd_worker *w, struct hd_process *p)
 {
-	/* Its record is in somebody's queue, on a stack that is about to vanish. A grant that came first is on its way, through the
-	 * inbox or (a plain thread has signalled a condition) into a mutex's queue, and is waited for. */
+	/* Its record is in the queue of a primitive, on a stack that is about to vanish. A grant that came first is on its way, through
+	 * the inbox or (a plain thread has signalled a condition) into a mutex's queue, and is waited for. */
 	for (hd__wait_abandon(w, p); p->state == HD_WAITING; hd__wait_abandon(w, p)) {
 		hd__os_thread_yield();
 		take_all_news(w->sched);
@@ -217,18 +167,18 @@ void hd__stop_finish(struct hd__sched *sched)
 		sched->workers[i].over = true;
 	for (bool empty = false, left = true; left || !empty;) {
 		empty = hd__gate_is_empty();
-		take_all_news(sched); /* if nobody was inside before this, nothing can come any more */
+		take_all_news(sched); /* if no thread was inside before this, nothing can come any more */
 		left = false;
 		for (uint32_t slot = 0; slot < ld_acq(&table->made); slot++) {
 			struct hd_process *p = &table->blocks[slot];
 			if (ld_acq(&p->control) & HD__DEAD)
 				continue;
 			left = true;
-			if (is_here(ld_rlx(&p->home), p))
+			if (ld_acq(&p->state) != 0) /* else a plain thread is just sending it */
 				abandon(ld_rlx(&p->home), p);
 		}
 		if (left || !empty)
-			hd__os_thread_yield(); /* whoever is inside has been told, and is on the way out */
+			hd__os_thread_yield(); /* a thread that is inside has been told, and is on the way out */
 	}
 }
 
@@ -240,7 +190,7 @@ static bool all_is_quiet(struct hd__sched *sched)
 
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		idles += ld_acq(&sched->workers[i].stats.idles);
-	if (!hd__all_idle(sched) || hd__anybody_shares(sched))
+	if (!hd__all_idle(sched))
 		return false;
 	for (unsigned i = 0; i < sched->nworkers; i++) {
 		struct hd_worker *x = &sched->workers[i];
@@ -301,18 +251,17 @@ hd_time hd__idle(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 
+	if (!ld_seq(&sched->stopping))
+		hd__stop_if_over(sched);
 	if (ld_seq(&sched->stopping)) {
-		if (w->stop_at == HD_FOREVER || ld_seq(&w->attention) & HD__LOOK)
-			return HD_FOREVER; /* not told yet: the word is in its attention */
-		if (is_populated(w) || (w->index == 0 && ld_acq(&sched->at_work) > 1))
+		if (ld_seq(&w->attention) != 0)
+			return HD_FOREVER; /* something has come, and is looked at first */
+		if (!hd__nobody_lives(sched))
 			return w->stop_at;
+		tell_all(sched); /* those that sleep: it is over */
 		return 0;
 	}
-	bool nobody = w->counted == 0 && hd__nobody_counts(sched);
-	bool held = ld_seq(&sched->hold) > 0; /* after that: the last process may have asked for it, and ended */
-	if (nobody && !held)
-		hd__stop(sched, 0);
-	if (nobody || held || hd__best_level(w) > 0 || hd__timers_live(&w->timers) > 0)
+	if (ld_seq(&sched->hold) > 0 || hd__nobody_counts(sched) || hd__timers_live(&w->timers) > 0)
 		return HD_FOREVER;
 	hd__lock(&sched->verdict);
 	hd_time until = judge_locked(w);

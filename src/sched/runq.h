@@ -13,7 +13,7 @@ struct hd__level {
 };
 
 struct hd__runq {
-	int highest;		 /* the highest priority that is ready; 0: none */
+	int highest;		 /* the highest priority that is ready; 0: none. Any thread may look: stored with st_rlx */
 	struct hd_process *only; /* the one process that is ready; NULL: none is, or they are in the lists */
 	uint64_t occupied[2];
 	struct hd__level levels[HD__LEVELS];
@@ -31,7 +31,7 @@ static inline void hd__runq_occupy(struct hd__runq *q, int priority)
 
 	q->occupied[level >> 6] |= UINT64_C(1) << (level & 63);
 	if (priority > q->highest)
-		q->highest = priority;
+		st_rlx(&q->highest, priority);
 }
 
 static inline void hd__runq_vacate(struct hd__runq *q, int priority)
@@ -42,11 +42,11 @@ static inline void hd__runq_vacate(struct hd__runq *q, int priority)
 	if (priority < q->highest)
 		return;
 	if (q->occupied[1] != 0)
-		q->highest = HD__PRIORITY_MIN + 127 - __builtin_clzll(q->occupied[1]);
+		st_rlx(&q->highest, HD__PRIORITY_MIN + 127 - __builtin_clzll(q->occupied[1]));
 	else if (q->occupied[0] != 0)
-		q->highest = HD__PRIORITY_MIN + 63 - __builtin_clzll(q->occupied[0]);
+		st_rlx(&q->highest, HD__PRIORITY_MIN + 63 - __builtin_clzll(q->occupied[0]));
 	else
-		q->highest = 0;
+		st_rlx(&q->highest, 0);
 }
 
 static inline void hd__runq_list_tail(struct hd__runq *q, struct hd_process *p)
@@ -79,7 +79,7 @@ static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
 {
 	if (q->highest == 0) {
 		q->only = p;
-		q->highest = p->priority;
+		st_rlx(&q->highest, p->priority);
 		return;
 	}
 	hd__runq_spill(q);
@@ -108,7 +108,7 @@ static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 
 	if (p == q->only) {
 		q->only = NULL;
-		q->highest = 0;
+		st_rlx(&q->highest, 0);
 		return;
 	}
 	HD_ASSERT((p->prev == NULL ? level->head : p->prev->next) == p && (p->next == NULL ? level->tail : p->next->prev) == p,
@@ -141,7 +141,7 @@ static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 
 	if (p != NULL) {
 		q->only = NULL;
-		q->highest = 0;
+		st_rlx(&q->highest, 0);
 		return p;
 	}
 	if (q->highest == 0)
@@ -166,7 +166,7 @@ static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_p
 
 	if (first != NULL) {
 		q->only = p;
-		q->highest = p->priority;
+		st_rlx(&q->highest, p->priority);
 		return first;
 	}
 	if (unlikely(q->highest != p->priority)) {

@@ -26,7 +26,7 @@ static inline bool hd__may_move(unsigned from, unsigned to)
 
 __attribute__((cold, noinline)) void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to);
 
-/* Only p's home worker calls it. Nothing of p is read by others on the strength of its state alone. `now` is the coarse
+/* By the thread that is inside the lane of w, p's home. Nothing of p is read by others on the strength of its state alone. `now` is the coarse
  * time, read once for all that happens in a switch. */
 static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsigned to, hd_time now)
 {
@@ -35,16 +35,6 @@ static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsign
 		hd__record(w, p, to);
 	st_rel(&p->state, (uint8_t)to); /* release: for hd__describe, see life/info.c */
 	st_rel(&p->since, now);
-}
-
-/* The same on any thread, under the lock of w's share. */
-static inline void hd__move_locked(struct hd_worker *w, struct hd_process *p, unsigned to)
-{
-	HD_ASSERT(hd__may_move(p->state, to), "a process changed state in a way that cannot be");
-	if (unlikely(w->trace != NULL))
-		hd__record(w, p, to);
-	st_rel(&p->state, (uint8_t)to);
-	st_rel(&p->since, ld_rlx(&w->sched->now));
 }
 
 static inline void hd__move(struct hd_worker *w, struct hd_process *p, unsigned to)

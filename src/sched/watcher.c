@@ -1,4 +1,4 @@
-/* sched/watcher.c - the thread that looks at the clock for workers that are busy.
+/* sched/watcher.c - the thread that looks at the clock, and at the lanes, for workers that are busy.
  *
  * Owns:      watcher.until, and the coarse time while workers are busy.
  * Protocol:  a worker stores its alarm (or stops being asleep), then reads `until`; the watcher stores `until`, then reads all
@@ -6,36 +6,41 @@
  *            the other: no alarm is slept through.
  *
  * A worker that sleeps looks after its own deadlines; the watcher sleeps for good when all do. While one is busy it wakes at
- * the earliest alarm, or every TICK to keep the coarse time. Between two alarms it sleeps for at least its pause: short
+ * the earliest alarm, or every tick to keep the coarse time. Between two alarms it sleeps for at least its pause: short
  * while workers need to be told, longer and longer while they look at the clock often enough by themselves (sched/switch.h:
- * a worker that switches fast does). */
+ * a worker that switches fast does).
+ *
+ * A worker that does not come by a safe point (its process computes, or is in a system call) is *deaf*. If another one is idle, the
+ * watcher visits the deaf worker's lane: it takes in the notes and the due deadlines, and has the idle worker woken to take what
+ * is ready there. */
 #include "sched/watcher.h"
 
 #include "os/futex.h"
-#include "sched/worker.h"
+#include "sched/sched.h"
 
 #define TICK HD_MS(10)
+#define TICK_IF_IDLE HD_MS(1) /* while a worker is busy and another sleeps */
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
-/* How long a process waits in a share before an idle worker is woken for it. Behind a worker that gets on with its queue, or that
- * does nothing but spawn, that is longer: most likely they will all have run before somebody else is awake, and those that belong
- * together stay together. */
-#define SURPLUS_LONG HD_US(100)
-#define SURPLUS_LONG_IF_FAST HD_MS(4)
-#define FAST 8		  /* switches in SURPLUS_LONG */
-#define FAST_SPAWNING 250 /* processes made ready in SURPLUS_LONG */
-#define PATIENCE 20
+
+static hd_time tick(struct hd__sched *sched)
+{
+	return ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK;
+}
 
 /* When to look at this worker again, no sooner than after a pause. */
-static hd_time look_again_at(const struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
+static hd_time look_again_at(struct hd__sched *sched, struct hd_worker *w, hd_time now)
 {
+	const struct hd__watcher *watcher = &sched->watcher;
 	uint32_t attention = ld_seq(&w->attention);
 	hd_time alarm = ld_seq(&w->alarm);
 
 	if (attention & HD__ASLEEP && ld_rlx(&w->stats.switches) == w->seen_switches)
 		return HD_FOREVER; /* it has been idle since we last looked; if it had not, it might be back in no time */
-	if (attention & HD__ALARM || alarm > now + TICK)
-		return now + TICK; /* told already: when it has looked, and has another alarm, it will call us */
+	if (attention & HD__ALARM && w->crowd && ld_rlx(&sched->board.idlers) > 0)
+		return now + watcher->pause; /* told: if it is deaf, its lane must be visited */
+	if (attention & HD__ALARM || alarm > now + tick(sched))
+		return now + tick(sched); /* told already: when it has looked, and has another alarm, it will call us */
 	return alarm > now + watcher->pause ? alarm : now + watcher->pause;
 }
 
@@ -52,79 +57,35 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 	w->seen_alarm = alarm;
 }
 
-/* Whether there is something to see in the shares: somebody has something that somebody idle might take. */
-static bool is_surplus(struct hd__sched *sched)
+/* Another worker is idle. If w has not come by a safe point since we last looked, its notes and deadlines are served; what is ready
+ * behind its runner since then is for the idle worker. */
+static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time now)
 {
-	return sched->nworkers > 1 && hd__anybody_shares(sched) && hd__anybody_idle(sched);
-}
+	uint32_t attention = ld_seq(&w->attention);
+	bool busy = !(attention & HD__ASLEEP), same = busy && ld_rlx(&w->stats.switches) == w->seen_switches;
 
-/* Who has been ready on w since the last look may be taken by others. */
-static void ripen(struct hd_worker *w, hd_time now, hd_time passed)
-{
-	uint64_t switches = ld_rlx(&w->stats.switches), ripe = 0;
-	uint64_t arrivals = ld_rlx(&w->arrivals);
-	bool fast = (hd_time)(switches - w->seen_pace) * SURPLUS_LONG >= FAST * passed ||
-		    (hd_time)(arrivals - w->seen_arrivals) * SURPLUS_LONG >= FAST_SPAWNING * passed;
-
-	w->seen_pace = switches;
-	uint64_t first = ld_rlx(&w->share.first);
-	if (!fast)
-		ripe = w->seen_arrivals;
-	if (!fast && first != 0 && first == w->seen_first && hd__rank_arrival(first) > ripe)
-		ripe = hd__rank_arrival(first); /* its number may be ahead: see link_elsewhere_locked */
-	w->seen_first = first;
-	w->seen_arrivals = arrivals;
-	if (now >= w->old_at + SURPLUS_LONG_IF_FAST) {
-		if (ripe == 0)
-			ripe = w->old_arrivals;
-		w->old_arrivals = w->seen_arrivals;
-		w->old_at = now;
+	if (same && attention & w->seen_attention & (HD__INBOX | HD__ALARM) && hd__visit(w)) {
+		hd__apply_notes(w);
+		hd__expire(w, now);
+		hd__unvisit(w);
 	}
-	if (ripe > ld_rlx(&w->share.ripe))
-		st_rlx(&w->share.ripe, ripe);
+	bool surplus = busy && ld_rlx(&w->runq.highest) != 0;
+	if (surplus && (same || w->seen_surplus))
+		hd__wake_searcher(sched);
+	w->seen_surplus = surplus;
+	w->seen_attention = attention;
 }
 
-/* What has waited in a share for long enough has an idle worker woken for it. After a while without anything new the watcher
- * leaves the shares alone: whoever has something again will call. */
-static void look_at_shares(struct hd__sched *sched, hd_time now)
+/* When to look again at anything. */
+static hd_time look_again(struct hd__sched *sched, hd_time now)
 {
-	struct hd__watcher *watcher = &sched->watcher;
-	bool ripe = false, news = is_surplus(sched);
-	hd_time passed = now - watcher->shares_at;
-
-	if (passed < SURPLUS_LONG)
-		return;
-	watcher->shares_at = now;
-	for (unsigned i = 0; i < sched->nworkers; i++) {
-		struct hd_worker *w = &sched->workers[i];
-		uint64_t first = ld_rlx(&w->share.first), shared = ld_rlx(&w->stats.shared);
-		ripen(w, now, passed);
-		ripe |= first != 0 && hd__rank_arrival(first) <= ld_rlx(&w->share.ripe);
-		news |= shared != w->seen_shared;
-		w->seen_shared = shared;
-	}
-	if (ripe)
-		hd__wake_one(sched);
-	if (news)
-		watcher->patience = PATIENCE;
-	else if (watcher->patience > 0)
-		watcher->patience--;
-}
-
-/* When to look again at anything; *eager: the shares are part of it. */
-static hd_time look_again(struct hd__sched *sched, hd_time now, bool *eager)
-{
-	struct hd__watcher *watcher = &sched->watcher;
 	hd_time until = HD_FOREVER;
 
 	for (unsigned i = 0; i < sched->nworkers; i++) {
-		hd_time t = look_again_at(watcher, &sched->workers[i], now);
+		hd_time t = look_again_at(sched, &sched->workers[i], now);
 		if (t < until)
 			until = t;
 	}
-	*eager = is_surplus(sched) || (watcher->patience > 0 && until != HD_FOREVER);
-	if (*eager && watcher->shares_at + SURPLUS_LONG < until)
-		until = watcher->shares_at + SURPLUS_LONG;
 	return until;
 }
 
@@ -132,7 +93,7 @@ static void *watch(void *arg)
 {
 	struct hd__sched *sched = arg;
 	struct hd__watcher *watcher = &sched->watcher;
-	bool eager;
+	hd_time asked = 0;
 
 	for (;;) {
 		uint32_t kicks = ld_acq(&watcher->kicks);
@@ -141,20 +102,23 @@ static void *watch(void *arg)
 		hd_time now = hd__clock(sched);
 		for (unsigned i = 0; i < sched->nworkers; i++)
 			look(watcher, &sched->workers[i], now);
-		if (sched->nworkers > 1)
-			look_at_shares(sched, now);
-		hd_time until = look_again(sched, now, &eager);
-		st_seq(&watcher->eager, eager);
+		if (sched->nworkers > 1 && ld_rlx(&sched->board.idlers) > 0)
+			for (unsigned i = 0; i < sched->nworkers; i++)
+				look_into_lane(sched, &sched->workers[i], now);
+		if (sched->nworkers > 1 && now >= asked + TICK) { /* daemons may keep all workers busy */
+			asked = now;
+			sched->hooks.over(sched);
+		}
+		hd_time until = look_again(sched, now);
 		st_seq(&watcher->until, until);
-		bool eager_now;
-		if (look_again(sched, now, &eager_now) < until)
-			continue; /* somebody became busy, or its alarm earlier, before it could see until when we sleep */
+		if (look_again(sched, now) < until)
+			continue; /* a worker became busy, or its alarm earlier, before it could see until when we sleep */
 		for (unsigned i = 0; i < sched->nworkers; i++)
 			sched->workers[i].seen_switches = ld_rlx(&sched->workers[i].stats.switches);
 		hd__os_futex_wait(&watcher->kicks, kicks, until);
 		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
 		if (2 * watcher->pause <= PAUSE_MAX)
-			watcher->pause *= 2; /* until somebody turns out to be late */
+			watcher->pause *= 2; /* until a worker turns out to be late */
 	}
 }
 

@@ -12,10 +12,7 @@ struct hd__sched;
 struct hd__watcher {
 	hd_time until;	   /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
 	uint32_t kicks;	   /* the futex word */
-	bool eager;	   /* it will look at the shares again soon; written by it alone, both seq_cst */
-	hd_time pause;	   /* this and what follows is its own */
-	hd_time shares_at; /* when it last looked at the shares */
-	unsigned patience; /* looks until it loses interest in them */
+	hd_time pause;	   /* its own */
 	bool stop;
 	struct hd__thread thread;
 };
@@ -36,14 +33,6 @@ void hd__watcher_kick(struct hd__watcher *watcher);
 static inline void hd__watcher_need(struct hd__watcher *watcher, hd_time when)
 {
 	if (unlikely(when < ld_seq(&watcher->until) - HD__WATCHER_SLACK))
-		hd__watcher_kick(watcher);
-}
-
-/* A share has something while a worker is idle: if it waits there for too long, the watcher wakes that worker. What it will see
- * must have been stored seq_cst before. */
-static inline void hd__watcher_notice(struct hd__watcher *watcher)
-{
-	if (unlikely(!ld_seq(&watcher->eager)))
 		hd__watcher_kick(watcher);
 }
 

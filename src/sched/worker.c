@@ -7,15 +7,18 @@
 
 #include <errno.h>
 
-#include "os/lock.h"
+#include "context.h"
 #include "sched/sched.h"
 #include "sched/state.h"
 
 #define WARM_STACKS 64	     /* kept with their memory, however long all are idle */
 #define IDLE_LONG HD_MS(100) /* after this, memory is given back */
-#define SEARCH_LONG HD_US(20)
-#define SEARCH_LUCK 4	 /* searches in vain until they become rare */
-#define SEARCH_RARELY 16 /* then one in so many idle times */
+#define SEARCH_LONG HD_US(100) /* at most, however dear a wake is (rule 10) */
+#define SEARCH_LUCK 4	       /* searches in vain until they become rare */
+#define SEARCH_RARELY 16       /* then one in so many idle times */
+#define RIPE HD_US(5)	       /* what has been ready behind a runner for so long may be taken */
+#define PATIENCE_MIN 2	       /* calls for which surplus waits for its worker: see hd__leave_surplus */
+#define PATIENCE_MAX 64
 
 static _Thread_local struct hd_worker *self;
 
@@ -40,13 +43,39 @@ hd_time hd__clock(struct hd__sched *sched)
 	return now;
 }
 
+/* Counters that only grow: if what has ended, read first, equals what has begun, read second, then nothing lived at the moment
+ * between. A process counts as begun before it is published, as ended after its joiners were told. */
+bool hd__nobody_counts(struct hd__sched *sched)
+{
+	uint64_t ends = 0, births = 0;
+
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		ends += ld_acq(&sched->workers[i].ends); /* pairs with hd__end: what an ended process has begun is visible */
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		births += ld_acq(&sched->workers[i].births);
+	return births + ld_seq(&sched->births) == ends;
+}
+
+bool hd__nobody_lives(struct hd__sched *sched)
+{
+	uint64_t ended = 0, spawned = 0;
+
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		ended += ld_acq(&sched->workers[i].stats.ended);
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		spawned += ld_acq(&sched->workers[i].stats.spawned);
+	return spawned + ld_seq(&sched->sent) == ended;
+}
+
 void hd__raise(struct hd_worker *w, uint32_t bit)
 {
 	struct hd__poller *poller = w->sched->doors.poller;
 	uint32_t before = or_seq(&w->attention, bit); /* pairs with the exchange in hd__take_news and the CAS in doze */
 
-	if (before & HD__ASLEEP)
+	if (before & HD__ASLEEP) {
+		st_rlx(&w->raised_at, hd__clock(w->sched));
 		poller->wake(poller, &w->attention);
+	}
 }
 
 void hd__post(struct hd_worker *w, struct hd_note *note)
@@ -69,20 +98,6 @@ static unsigned highest_in(struct hd__runq *q)
 	return 0;
 }
 
-/* For a trace: what else could run on w. */
-static uint8_t highest_ready(struct hd_worker *w)
-{
-	unsigned own = highest_in(&w->runq);
-	bool locked = w->release == &w->share.lock; /* by the process that is leaving */
-
-	if (!locked)
-		hd__lock(&w->share.lock);
-	unsigned shared = highest_in(&w->share.queue);
-	if (!locked)
-		hd__unlock(&w->share.lock);
-	return (uint8_t)(own > shared ? own : shared);
-}
-
 void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
 	hd__trace_record(w->trace, (struct hd__event){ .when = hd__clock(w->sched),
@@ -91,20 +106,20 @@ void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to)
 						       .to = (uint8_t)to,
 						       .why = p->why,
 						       .level = p->priority,
-						       .eligible = to == HD_RUNNING ? highest_ready(w) : 0,
+						       .eligible = to == HD_RUNNING ? (uint8_t)highest_in(&w->runq) : 0,
 						       .worker = (uint16_t)w->index });
 }
 
 static bool timer_is_live(void *context, uint64_t order)
 {
 	struct hd__sched *sched = context;
-	return ld_rlx(&sched->table.blocks[HD__TIMER_WHOSE(order)].timer) == order;
+	return ld_rlx(&sched->table.blocks[HD__TIMER_WHOSE(order)].wait) >> HD__WAIT_BITS == HD__TIMER_NUMBER(order);
 }
 
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index)
 {
 	*w = (struct hd_worker){
-		.sched = sched, .trace = sched->doors.trace, .index = index, .arrivals = 1, .luck = SEARCH_LUCK
+		.sched = sched, .trace = sched->doors.trace, .index = index, .crowd = sched->nworkers > 1, .luck = SEARCH_LUCK
 	};
 	hd__set_level(w, 0);
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
@@ -118,15 +133,28 @@ void hd__worker_fini(struct hd_worker *w)
 	hd__timers_fini(&w->timers);
 }
 
+/* What it took to wake w, on average over the last wakes of all workers: for so long searching is the better choice. */
+static void learn_wake_cost(struct hd_worker *w)
+{
+	hd_time took = hd__clock(w->sched) - ld_rlx(&w->raised_at), cost = ld_rlx(&w->sched->wake_cost);
+
+	if (took > 2 * SEARCH_LONG)
+		took = 2 * SEARCH_LONG; /* it had no CPU */
+	st_rlx(&w->sched->wake_cost, cost + (took - cost) / 8);
+}
+
 /* Sleeps until there is news or `until` comes, unless there is news already. */
 static void doze(struct hd_worker *w, hd_time until)
 {
 	struct hd__poller *poller = w->sched->doors.poller;
 	uint32_t none = 0;
 
-	if (cas_seq(&w->attention, &none, HD__ASLEEP)) { /* else somebody raised a bit: look at that first */
-		poller->wait(poller, &w->attention, HD__ASLEEP, until);
-		bump(&w->stats.woken, ld_rlx(&w->attention) != HD__ASLEEP);
+	if (!cas_seq(&w->attention, &none, HD__ASLEEP)) /* a thread has raised a bit: look at that first */
+		return;
+	poller->wait(poller, &w->attention, HD__ASLEEP, until);
+	if (ld_rlx(&w->attention) != HD__ASLEEP) {
+		bump(&w->stats.woken, 1);
+		learn_wake_cost(w);
 	}
 }
 
@@ -148,75 +176,116 @@ static void cool(struct hd_worker *w)
 				return;
 }
 
-/* Something has come for w: a note, or a process in its share. */
-static bool has_news(struct hd_worker *w)
+/* Another worker may search. */
+static void end_search(struct hd_worker *w)
 {
-	return ld_seq(&w->attention) != 0 || hd__shares(w);
-}
-
-/* Waits for news, or for something to take from others, for some 32 pauses. */
-static bool look_about(struct hd_worker *w)
-{
-	for (int i = 0; i < 32; i++) {
-		if (has_news(w))
-			return true;
-		hd__arch_pause();
+	if (w->searcher) {
+		w->searcher = false;
+		st_rel(&w->sched->board.searching, false);
 	}
-	return hd__share_elsewhere(w, 0);
 }
 
-/* Looks about for a moment before w goes to sleep: what others send is here far sooner than the kernel could wake us. One worker
- * at a time does (whoever has just found something is about to make room), and who has found nothing for a while hardly tries. */
-static void search(struct hd_worker *w)
+/* The next worker after number `last`, around the circle, that has something ready behind its runner; NULL when there is none. */
+static struct hd_worker *with_surplus(struct hd_worker *w, unsigned last)
 {
 	struct hd__sched *sched = w->sched;
 
-	if (sched->nworkers == 1 || !sched->watched)
-		return;
-	if (w->luck == 0 && ++w->gloom % SEARCH_RARELY != 0)
-		return;
-	if (ld_rlx(&sched->board.searching) && look_about(w))
-		return;
-	if (xchg_acq(&sched->board.searching, true))
-		return;
-	hd_time until = hd__clock(sched) + SEARCH_LONG;
-	bool found;
-	do
-		found = look_about(w);
-	while (!found && hd__clock(sched) < until);
-	st_rel(&sched->board.searching, false);
+	for (unsigned i = 1; i <= sched->nworkers; i++) {
+		struct hd_worker *x = &sched->workers[(last + i) % sched->nworkers];
+		if (x != w && ld_rlx(&x->runq.highest) != 0)
+			return x;
+	}
+	return NULL;
+}
+
+/* Looks about, for as long as waking w would cost: for news, and for what has been ready behind another worker's runner for a
+ * while without a break, of which it takes half. In any case it looks at each worker once. */
+static bool find_something(struct hd_worker *w)
+{
+	struct hd__sched *sched = w->sched;
+	hd_time now = hd__clock(sched), since = now, cost = ld_rlx(&sched->wake_cost);
+	hd_time until = now + (cost < SEARCH_LONG ? cost : SEARCH_LONG);
+	struct hd_worker *v = NULL; /* which is being watched */
+	unsigned last = w->index, looks = 0;
+
+	for (;;) {
+		if (v == NULL && (now < until || looks < sched->nworkers) && (v = with_surplus(w, last)) != NULL) {
+			looks++;
+			last = v->index;
+			since = now;
+		}
+		if (v == NULL && now >= until)
+			return false;
+		for (int i = 0; i < 16; i++) {
+			if (ld_rlx(&w->attention) != 0)
+				return true;
+			if (v != NULL && ld_rlx(&v->runq.highest) == 0)
+				v = NULL; /* it has run out of surplus */
+			hd__arch_pause();
+		}
+		now = hd__clock(sched);
+		if (v == NULL || now - since < RIPE)
+			continue;
+		unsigned n = hd__take_half(w, v);
+		if (n > 0) {
+			end_search(w);
+			if (n > 1 && ld_rlx(&sched->board.idlers) > 0)
+				hd__wake_searcher(sched); /* there is more than w can run at once */
+			return true;
+		}
+		v = NULL; /* its worker was faster, or what it has is pinned */
+	}
+}
+
+/* Before w goes to sleep. One worker at a time searches: one that finds something has the next one woken if there is more. A worker
+ * that has found nothing for a while hardly tries. Returns whether there is something to do now. */
+static bool search(struct hd_worker *w)
+{
+	struct hd__sched *sched = w->sched;
+	bool woken = w->searcher;
+
+	if (!w->crowd)
+		return false;
+	if (!woken) {
+		if ((w->luck == 0 && ++w->gloom % SEARCH_RARELY != 0) || ld_rlx(&sched->board.searching) ||
+		    xchg_acq(&sched->board.searching, true))
+			return false;
+		w->searcher = true;
+	}
+	bool found = find_something(w);
+	end_search(w);
 	if (found)
 		w->luck = SEARCH_LUCK;
 	else if (w->luck > 0)
 		w->luck--;
+	if (woken) { /* was it worth the wake? */
+		unsigned patience = ld_rlx(&sched->patience);
+		if (!found && patience < PATIENCE_MAX)
+			st_rlx(&sched->patience, 2 * patience);
+		else if (found && patience > PATIENCE_MIN)
+			st_rlx(&sched->patience, patience / 2);
+	}
+	return found;
 }
 
-/* Nothing is ready here. Returns false when the runtime is over. */
+/* Nothing is ready here; outside the lane. Returns false when the runtime is over. */
 static bool idle(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 
-	search(w);
-	if (has_news(w) || hd__share_steal_ripe(w))
+	if (ld_rlx(&w->attention) != 0 || search(w))
 		return true;
 	bump(&w->stats.idles, 1);
 	hd__set_idle(w, true);
-	/* Whoever has something for us from here on will see that we are idle; what there was before, we must see. */
-	if (has_news(w) || hd__share_elsewhere(w, 0)) {
+	/* A thread that has something for us from here on sees that we are idle. What became ready in other lanes before: the watcher
+	 * looks at that, or, without one, we do. */
+	if (!sched->watched && w->crowd && with_surplus(w, w->index) != NULL) {
 		hd__set_idle(w, false);
-		if (has_news(w) || hd__share_steal_ripe(w))
-			return true;
-		bump(&w->stats.idles, 1); /* a request to it is on its way: it must stay where it is until then */
-		hd__set_idle(w, true);
-		if (!sched->watched && hd__share_elsewhere(w, 0)) {
-			hd__set_idle(w, false);
-			return true; /* nobody else would tell us */
-		}
+		w->searcher = !xchg_acq(&sched->board.searching, true);
+		return true;
 	}
-	if (sched->watched && hd__anybody_shares(sched))
-		hd__watcher_notice(&sched->watcher); /* too fresh to take; when it is not, we shall be woken */
 	hd_time until = sched->hooks.idle(w);
-	if (until != 0 && hd__best_level(w) == 0) {
+	if (until != 0) {
 		hd_time first = hd__timers_first(&w->timers);
 		if (first < until)
 			until = first;
@@ -232,7 +301,9 @@ static bool idle(struct hd_worker *w)
 	/* Awake again, and seen to be: from here on the watcher looks after our deadlines, and keeps the coarse time. If it was
 	 * fast asleep, it must be woken for that: a system call, after an idle time of at least its tick. */
 	hd__set_idle(w, false);
+	hd__enter(w);
 	hd__take_news(w);
+	hd__leave(w);
 	w->dispatched = ld_rlx(&sched->now);
 	hd__watcher_need(&sched->watcher, w->alarm < HD__BUSY ? w->alarm : HD__BUSY);
 	return until != 0;
@@ -243,6 +314,7 @@ void hd__worker_run(struct hd_worker *w)
 	hd__set_self(w);
 	w->errno_location = &errno;
 	hd__fiber_init(&w->fiber, NULL, 0);
+	hd__enter(w);
 	while (!w->over) {
 		if (unlikely(w->cannot_start != NULL)) {
 			struct hd_process *p = w->cannot_start;
@@ -250,18 +322,21 @@ void hd__worker_run(struct hd_worker *w)
 			w->sched->hooks.cannot_start(w, p);
 		}
 		hd__take_news(w);
-		if (hd__best_level(w) == 0) {
-			if (!idle(w))
-				break;
+		if (!w->crowd && !ld_rlx(&w->sched->stopping) && hd__nobody_counts(w->sched))
+			w->sched->hooks.over(w->sched);
+		if (ld_rlx(&w->attention) != 0)
+			continue; /* if it is over, the processes that are left are told before any of them runs */
+		if (w->runq.highest != 0) {
+			end_search(w);
+			hd__run_next(w);
 			continue;
 		}
-		if (w->counted == 0) {
-			if (w->sched->hooks.idle(w) == 0)
-				break;
-			if (ld_rlx(&w->attention) & HD__LOOK)
-				continue; /* it is over, and whoever is left is told before anybody else runs */
-		}
-		hd__run_next(w);
+		hd__leave(w);
+		bool goes_on = idle(w);
+		hd__enter(w);
+		if (!goes_on)
+			break;
 	}
+	hd__leave(w);
 	hd__set_self(NULL);
 }

@@ -10,43 +10,60 @@
 #include "os/thread.h"
 #include "process/stack.h"
 #include "process/table.h"
+#include "sched/board.h"
 #include "sched/poller.h"
 #include "sched/runq.h"
-#include "sched/share.h"
 #include "sched/watcher.h"
 #include "timer/timers.h"
 
-/* Bits of the attention word: why a worker should look up at its next safe point. Raised by any thread with hd__raise, cleared
- * by the worker. HD__ASLEEP is the worker's own: it sleeps in its poller, and whoever raises a bit must wake it. One word and
- * only read-modify-writes on it, so a raise is seen by the sleeper or sees the sleeper; there is no third case. */
+/* What a worker may be told. Three words, by who may write them.
+ *
+ * attention: any thread raises a bit (hd__raise); the worker takes them all at its next safe point or when it wakes (hd__take_news).
+ * HD__ASLEEP is the worker's own: it sleeps in its poller, and the thread that raises a bit must wake it. One word and only
+ * read-modify-writes on it, so a raise is seen by the sleeper or sees the sleeper; there is no third case.
+ *
+ *   bit          raised by                                     what the worker does
+ *   INBOX        hd__post: a note was left                     applies its notes
+ *   ALARM        the watcher: `alarm` is due                   ends the waits whose deadline has come, and the quantum
+ *   LOOK         hd__stop, hd_hold_open: the end may be near   asks hooks.look
+ *   BETTER       a worker with something better than it runs   takes that, if it is still there
+ *   SEARCH       a worker with surplus                         nothing: it was woken to search */
+enum { HD__ASLEEP = 1, HD__INBOX = 2, HD__ALARM = 4, HD__LOOK = 8, HD__BETTER = 16, HD__SEARCH = 32 };
+
+/* resched: the worker's notes to itself, which its runner's next safe point heeds (hd__attend).
+ *
+ *   bit              set when                                          the runner
+ *   GO_TO_TAIL       it yields, has another priority, or QUANTUM_OVER  lets its equals run
+ *   QUANTUM_OVER     its quantum is over                               (with GO_TO_TAIL)
+ *   KEEP_PLACE       it lost a boost                                   if it gives way, goes to the head of its level
+ *   CLOCK_DUE        every HD__LOOK_EVERY switches                     looks at the clock
+ *   LOOK_ELSEWHERE   the worker came to run less, or was told BETTER   looks for something better in other lanes
+ *   AT_CALL          always, if there is doors.at_call                 calls that */
 enum {
-	HD__ASLEEP = 1,
-	HD__INBOX = 2, /* notes have come */
-	HD__ALARM = 4, /* a deadline or a quantum is over */
-	HD__LOOK = 8,  /* something else changed: see whether the runtime is over */
-	HD__STEAL = 16 /* somebody else's share has something for you */
+	HD__GO_TO_TAIL = 1,
+	HD__QUANTUM_OVER = 2,
+	HD__KEEP_PLACE = 4,
+	HD__CLOCK_DUE = 8,
+	HD__LOOK_ELSEWHERE = 16,
+	HD__AT_CALL = 32
 };
 
-/* Bits of a worker's and of a process's `chores`: what must be done before the next process runs; nearly always none. */
+/* chores: what must be done before the next process runs (hd__do_chores); nearly always none. The first four are a worker's, the
+ * others a process's.
+ *
+ *   CHOOSE_BY_DOOR   doors.choose chooses
+ *   ALARM_IS_LATE    a deadline before `alarm` was added
+ *   END_QUANTUM      the runner has a quantum
+ *   RECORD           every change of state is traced
+ *   START            the process has no stack yet
+ *   BEGIN_QUANTUM    the process's policy has quanta */
 enum {
-	HD__CHOOSE_BY_DOOR = 1, /* worker: the choice is not ours */
-	HD__ALARM_IS_LATE = 2,	/* worker: a deadline before its alarm was added */
-	HD__END_QUANTUM = 4,	/* worker: the runner has one */
-	HD__RECORD = 8,		/* worker: every change of state is traced */
-	HD__SEE_IF_OVER = 16,	/* worker: nobody counts any more, and nothing may hold the runtime open */
-	HD__START = 32,		/* process: it has no stack yet */
-	HD__BEGIN_QUANTUM = 64	/* process: its policy has quanta */
-};
-
-/* Bits of `resched`, the worker's note to itself: the runner should give way at the end of this call. */
-enum {
-	HD__BETTER_READY = 1, /* a higher priority may have become ready */
-	HD__GO_TO_TAIL = 2,   /* the runner should let its equals run */
-	HD__QUANTUM_OVER = 4, /* because of that */
-	HD__CLOCK_DUE = 8,    /* a look at the clock is due */
-	HD__STEAL_DUE = 16,   /* a look at what the others share is due */
-	HD__AT_CALL = 32,     /* doors.at_call wants to know; it stays up */
-	HD__KEEP_PLACE = 64   /* if the runner gives way to a higher priority, it goes to the head of its level */
+	HD__CHOOSE_BY_DOOR = 1,
+	HD__ALARM_IS_LATE = 2,
+	HD__END_QUANTUM = 4,
+	HD__RECORD = 8,
+	HD__START = 32,
+	HD__BEGIN_QUANTUM = 64
 };
 
 struct hd__sched;
@@ -72,19 +89,20 @@ struct hd__doors {
 struct hd__hooks {
 	void (*begin)(void *process);					 /* the first function on a process's stack */
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
-	void (*expired)(struct hd_worker *w, struct hd_process *p);	 /* the deadline of its wait has come */
-	void (*unwind)(struct hd_worker *w, struct hd_process *me,
-		       enum hd_end_kind kind);			     /* the runner ends; does not return */
+	void (*expired)(struct hd_worker *w, struct hd_process *p, uint64_t number); /* the deadline of its wait has come */
+	void (*unwind)(struct hd_process *me, enum hd_end_kind kind); /* the runner ends, outside its lane; does not return */
 	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
 	void (*look)(struct hd_worker *w);			     /* HD__LOOK: the runtime is ending, perhaps */
-	/* Nothing is ready, or nobody counts: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is over. */
+	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
+	 * over. Outside the lane. */
 	hd_time (*idle)(struct hd_worker *w);
+	void (*over)(struct hd__sched *sched); /* the watcher asks, now and then, whether the runtime is over */
 };
 
 /* Counters with one writer; see struct hd_stats. */
 struct hd__counters {
 	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles,
-		woken, steals, stolen, shared;
+		woken, steals, stolen;
 };
 
 /* After how many switches a worker looks at the clock by itself: see hd__look_up. */
@@ -94,50 +112,53 @@ struct hd_worker {
 	/* written by others */
 	uint32_t attention __attribute__((aligned(64)));
 	struct hd__inbox inbox;
+	hd_time raised_at; /* when a thread last woke it from sleep */
 
 	/* the owner's: what a switch touches */
 	uint32_t resched __attribute__((aligned(64)));
-	int running_priority; /* of `current`; 0 when idle; as in sched->running (hd__set_level) */
+	int running_priority; /* of `current`; 0 when idle; as in board.running (hd__set_level) */
 	struct hd_process *current;
-	unsigned char *release; /* a lock that the process that is leaving holds: a wait queue's, or our share's; else NULL */
+	unsigned char *release; /* the lock of the queue in which the leaving process waits, for the next stack to release; else NULL */
 	uint32_t chores;
 	uint32_t handoffs;   /* in a row */
 	int *errno_location; /* of this kernel thread */
 	hd_time dispatched;  /* coarse time at which `current` got the worker */
-	uint64_t arrivals;   /* processes that were made ready here; others count up too (hd__share_send) */
 	struct hd__sched *sched;
 	struct hd__trace *trace;
 	struct hd__blocks blocks;
-	struct hd__runq runq;
 
+	/* the lane: for the thread that is inside (sched/lane.h) */
+	unsigned char lane __attribute__((aligned(64))); /* its lock */
+	bool crowd;					 /* there are other workers; constant */
+	int advert;					 /* as in board.adverts */
+	struct hd__runq runq;				 /* runq.highest may be read by any thread, relaxed */
 	struct hd__timers timers;
+
+	/* the owner's, less often */
 	hd_time quantum_end;		 /* of `current`, when it has a quantum; else HD_FOREVER */
 	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
 	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
-	bool unannounced;		 /* something was put into the share for us to run at once; nobody else was told */
 	bool stepping;			 /* for doors.choose: the runner would go on, if it could */
-	bool over;			 /* stop_at has come: nobody runs any more */
+	bool over;			 /* stop_at has come: no process runs any more */
+	bool searcher;			 /* it has board.searching */
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
 	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
-	uint64_t counted;		 /* pinned or taken from a share, and not daemons; see hd__nobody_counts (*) */
-	uint64_t taken;			 /* counted processes ever taken from shares (*) */
-	bool dooming, look_again;	 /* see hd__look */
-	unsigned luck, gloom;		 /* in searching: see search in worker.c */
-	uint32_t dice;			 /* for choices that should be fair */
+	uint64_t births, ends;		 /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
+	uint64_t surplus_turn;		 /* see hd__leave_surplus */
+	unsigned surplus_calls;
+	unsigned luck, gloom; /* in searching: see search in worker.c */
+	uint32_t dice;	      /* for choices that should be fair */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
 	struct hd__stack_cache stacks[HD__STACK_MAX_CLASS + 1];
 
-	/* ready here, for anybody to take */
-	struct hd__share share __attribute__((aligned(64)));
-
 	/* the watcher's */
 	hd_time seen_alarm __attribute__((aligned(64)));
-	uint64_t seen_switches, seen_shared, seen_arrivals, seen_pace, seen_first;
-	uint64_t old_arrivals; /* at old_at */
-	hd_time old_at;
+	uint64_t seen_switches; /* at its last look */
+	uint32_t seen_attention;
+	bool seen_surplus;
 };
 
 #define HD__NO_CODE INT32_MIN
@@ -151,17 +172,16 @@ struct hd__sched {
 	unsigned nworkers;
 	struct hd__table table;
 	struct hd__watcher watcher;
-	bool watched;	  /* there is a watcher */
-	bool stopping;	  /* set once, read by anybody: nothing new may start, and nobody changes its worker */
-	int stop_code;	  /* what hd_run will return; HD__NO_CODE: not ending */
-	hd_time stop_at;  /* set before `stopping` */
-	unsigned at_work; /* workers that have not left; atomically */
-	int hold;	  /* hd_hold_open; any thread, atomically */
-	unsigned rotor;	  /* whom plain threads send the next process to, if all are alike; any thread, relaxed */
-	uint64_t sent;	  /* processes that plain threads spawned; atomically */
-	int64_t loose; /* processes that count, but on no worker and in no share: movable, or suspended before their start; atomically */
-	uint64_t shifts;       /* of processes from a share to `loose`, ever; atomically */
+	bool watched;	 /* there is a watcher */
+	bool stopping;	 /* set once, read by anybody: nothing new may start */
+	int stop_code;	 /* what hd_run will return; HD__NO_CODE: not ending */
+	hd_time stop_at; /* set before `stopping` */
+	int hold;	 /* hd_hold_open; any thread, atomically */
+	unsigned rotor;	 /* the worker to which a plain thread sends its next process, if all are alike; any thread, relaxed */
+	uint64_t sent, births; /* processes that plain threads spawned, and of these, those that are no daemons; atomically */
 	uint64_t circles;      /* reported; atomically */
+	hd_time wake_cost;     /* from a raise to the first instruction of the woken worker, on average; relaxed */
+	unsigned patience;     /* calls for which surplus waits before a sleeping worker is woken for it; relaxed */
 	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
 	bool stuck_reported;
 	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */
@@ -173,8 +193,8 @@ struct hd__sched {
 	struct hd_worker workers[];
 };
 
-/* The calling thread's worker; NULL on a plain thread. The only source of worker identity. A process that may move must not
- * use the answer from before a switch. */
+/* The calling thread's worker; NULL on a plain thread. The only source of worker identity. The answer from before a switch is of
+ * no use after it: the process may have moved. */
 struct hd_worker *hd__self(void);
 
 /* The calling thread is w's from now on; NULL: nobody's. */
@@ -195,5 +215,11 @@ void hd__post(struct hd_worker *w, struct hd_note *note);
 
 /* The exact time; refreshes the coarse one. */
 hd_time hd__clock(struct hd__sched *sched);
+
+/* Whether every process that is not a daemon has ended, at some moment of the call. Any thread. */
+bool hd__nobody_counts(struct hd__sched *sched);
+
+/* The same for all processes, daemons too. */
+bool hd__nobody_lives(struct hd__sched *sched);
 
 #endif

@@ -34,7 +34,7 @@ static struct hd_waiter *let_all_go_locked(struct hd_worker *w, struct hd_barrie
 
 int hd_barrier_wait(struct hd_barrier *b, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)
@@ -44,7 +44,7 @@ int hd_barrier_wait(struct hd_barrier *b, hd_time until)
 		struct hd_waiter *chain = let_all_go_locked(w, b);
 		hd__waitq_unlock(&b->waiters);
 		hd__unpark_all(w, chain);
-		hd__sync_end(w);
+		hd__leave_call(w);
 		return 1;
 	}
 	b->arrived++;

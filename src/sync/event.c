@@ -21,7 +21,7 @@ static void mark_locked(struct hd_event *e, bool set)
 
 int hd_event_wait(struct hd_event *e, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)
@@ -43,7 +43,7 @@ int hd_event_try_wait(struct hd_event *e)
 
 int hd_event_set(struct hd_event *e)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 	struct hd_waiter *chain;
 
 	hd__waitq_lock(&e->waiters);
@@ -58,26 +58,23 @@ int hd_event_set(struct hd_event *e)
 	}
 	hd__waitq_unlock(&e->waiters);
 	hd__unpark_all(w, chain);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return 0;
 }
 
 int hd_event_reset(struct hd_event *e)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&e->waiters);
 	mark_locked(e, false);
 	hd__waitq_unlock(&e->waiters);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return 0;
 }
 
 bool hd_event_is_set(const struct hd_event *e)
 {
-	struct hd_worker *w = hd__self();
-
-	if (w != NULL)
-		hd__safe_point(w); /* a loop that asks and asks gives way to whoever may set it */
+	hd__pass_by(); /* a loop that asks and asks gives way to the process that may set it */
 	return ld_rlx(&e->flags) & HD_EVENT_SET;
 }

@@ -18,45 +18,49 @@ static struct hd_mutex *mutex_of(const struct hd_waiter *x)
 
 int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	struct hd_waiter x = { .owner = &m->owner }, *next;
 
 	if (!hd_mutex_is_mine(m))
 		return -EPERM;
 	int err = hd__begin_wait(&w, until);
-	if (err != 0 || until <= 0)
-		return err != 0 ? err : -ETIMEDOUT; /* the mutex is not given up for a mere try */
+	if (err != 0)
+		return err;
+	if (until <= 0) {
+		hd__leave_quietly(w);
+		return -ETIMEDOUT; /* the mutex is not given up for a mere try */
+	}
 	x.data = (void *)(intptr_t)hd__owner_self(w);
 	hd__waitq_lock(&c->waiters);
 	unsigned depth = x.number = hd__mutex_release(w, m, &next);
 	if (next != NULL)
-		hd__unpark_claimed(w, next); /* it makes somebody ready, no more: we stay */
+		hd__unpark_claimed(w, next); /* enqueues `next`; does not switch */
 	err = hd__park_as(w, &x, &c->waiters, until, HD_WAIT_CONDITION, NULL);
 	if (err == 0)
 		hd__mutex_passed(m, depth);
 	else
 		hd__mutex_reenter(m, depth);
 	if (err == -ECANCELED)
-		hd__heed(hd__self()); /* and perhaps it ends here, with the mutex */
+		hd__heed(); /* and perhaps it ends here, with the mutex */
 	return err;
 }
 
 int hd_condition_signal(struct hd_condition *c)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&c->waiters);
 	struct hd_waiter *x = hd__waitq_claim(w, &c->waiters, HD__GRANTED);
 	hd__waitq_unlock(&c->waiters);
 	if (x != NULL)
 		hd__mutex_pass_to(w, mutex_of(x), x);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return 0;
 }
 
 int hd_condition_signal_all(struct hd_condition *c)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&c->waiters);
 	struct hd_waiter *chain = hd__waitq_claim_all(w, &c->waiters, HD__GRANTED, HD_WAIT_NONE);
@@ -66,7 +70,7 @@ int hd_condition_signal_all(struct hd_condition *c)
 		chain = x->next; /* x may be gone, or in another queue, once it is passed on */
 		hd__mutex_pass_to(w, mutex_of(x), x);
 	}
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return 0;
 }
 

@@ -29,10 +29,12 @@ static void hold(struct hd_mutex *m)
 
 	if (w == NULL)
 		return;
+	hd__enter(w);
 	m->next_held = w->current->inner->held;
 	w->current->inner->held = m;
 	if (m->flags & HD_BARGING)
-		hd__boost_self(w, w->current); /* those who wait have asked whoever had it before */
+		hd__boost_self(w, w->current); /* the waiters asked the previous owner */
+	hd__leave(w);
 }
 
 static void let_go(struct hd_worker *w, struct hd_mutex *m)
@@ -73,11 +75,14 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 		if (likely(!(m->flags & HD_BARGING)))
 			break; /* whoever unlocked it has made it ours */
 		w = hd__self();
+		if (w != NULL)
+			hd__enter(w);
 		hd__waitq_lock(&m->waiters);
 		m->waking = false;
 		if (m->owner == 0) {
 			own_locked(m, me, depth);
 			hd__waitq_unlock(&m->waiters);
+			hd__leave_quietly(w);
 			break;
 		}
 		again = true;
@@ -91,13 +96,16 @@ int hd_mutex_lock(struct hd_mutex *m, hd_time until)
 {
 	struct hd_worker *w = hd__self();
 
-	if (likely(w != NULL))
+	if (likely(w != NULL)) {
+		hd__enter(w);
 		w = hd__safe_point(w);
+	}
 	int64_t me = hd__owner_self(w);
 	hd__waitq_lock(&m->waiters);
 	if (likely(m->owner == 0)) {
 		own_locked(m, me, 1);
 		hd__waitq_unlock(&m->waiters);
+		hd__leave_quietly(w);
 		if (unlikely(m->flags & HD_INHERIT))
 			hold(m);
 		return 0;
@@ -106,6 +114,7 @@ int hd_mutex_lock(struct hd_mutex *m, hd_time until)
 		int err = m->depth == UINT_MAX ? -EOVERFLOW : 0;
 		m->depth += err == 0;
 		hd__waitq_unlock(&m->waiters);
+		hd__leave_quietly(w);
 		return err;
 	}
 	return wait_for(w, m, me, 1, until, HD_WAIT_MUTEX);
@@ -161,12 +170,13 @@ static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m)
 
 int hd_mutex_unlock(struct hd_mutex *m)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 	int64_t me = hd__owner_self(w);
 
 	hd__waitq_lock(&m->waiters);
 	if (unlikely(m->owner != me)) {
 		hd__waitq_unlock(&m->waiters);
+		hd__leave_quietly(w);
 		return -EPERM;
 	}
 	if (m->depth > 1) {
@@ -177,7 +187,7 @@ int hd_mutex_unlock(struct hd_mutex *m)
 		if (next != NULL)
 			hd__unpark_claimed(w, next);
 	}
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return 0;
 }
 
@@ -219,7 +229,7 @@ unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_wa
 	unsigned depth = m->depth;
 	*next = release(w, m);
 	if (w != NULL)
-		w->resched &= ~(uint32_t)HD__KEEP_PLACE; /* the caller will wait, and whoever runs next has kept no place */
+		w->resched &= ~(uint32_t)HD__KEEP_PLACE; /* meant for the caller, which now waits: do not apply it to its successor */
 	return depth;
 }
 
@@ -260,15 +270,18 @@ void hd__mutex_reenter(struct hd_mutex *m, unsigned depth)
 	struct hd_worker *w = hd__self();
 	int64_t me = hd__owner_self(w);
 
+	if (w != NULL)
+		hd__enter(w);
 	hd__waitq_lock(&m->waiters);
 	if (m->flags & HD_BARGING)
-		m->waking = false; /* if somebody else was woken too, one more will be: no harm */
+		m->waking = false; /* if another waiter was woken too, one more will be: no harm */
 	if (m->owner != 0) {
 		wait_for(w, m, me, depth, HD_FOREVER, HD_WAIT_REENTER);
 		return;
 	}
 	own_locked(m, me, depth);
 	hd__waitq_unlock(&m->waiters);
+	hd__leave_quietly(w);
 	if (m->flags & HD_INHERIT)
 		hold(m);
 }

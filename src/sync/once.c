@@ -18,7 +18,7 @@ enum { NEW, DOING, DONE };
 
 static void done(struct hd_once *once)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&once->waiters);
 	st_rel(&once->state, DONE); /* pairs with the acquire of who looks without the lock */
@@ -26,7 +26,7 @@ static void done(struct hd_once *once)
 	struct hd_waiter *chain = hd__waitq_claim_all(w, &once->waiters, HD__GRANTED, HD_WAIT_NONE);
 	hd__waitq_unlock(&once->waiters);
 	hd__unpark_all(w, chain);
-	hd__sync_end(w);
+	hd__leave_call(w);
 }
 
 /* The doer ends without having done it. */
@@ -35,6 +35,7 @@ static void abandon(void *arg)
 	struct hd_worker *w = hd__self();
 	struct hd_once *once = arg;
 
+	hd__enter(w);
 	hd__waitq_lock(&once->waiters);
 	struct hd_waiter *next = hd__waitq_claim(w, &once->waiters, HD__GRANTED);
 	if (next != NULL) {
@@ -47,20 +48,26 @@ static void abandon(void *arg)
 	hd__waitq_unlock(&once->waiters);
 	if (next != NULL)
 		hd__unpark(w, next);
+	hd__leave(w);
 }
 
 int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
-	if (err != 0 || hd_once_is_done(once))
+	if (err != 0)
 		return err;
+	if (hd_once_is_done(once)) {
+		hd__leave_quietly(w);
+		return 0;
+	}
 	int64_t me = hd__owner_self(w);
 	hd__waitq_lock(&once->waiters);
 	if (once->state == DONE || once->doer == me) {
 		err = once->state == DONE ? 0 : -EDEADLK;
 		hd__waitq_unlock(&once->waiters);
+		hd__leave_quietly(w);
 		return err;
 	}
 	if (once->state == DOING) {
@@ -72,6 +79,7 @@ int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time unti
 		st_rlx(&once->state, DOING);
 		st_rlx(&once->doer, me);
 		hd__waitq_unlock(&once->waiters);
+		hd__leave_quietly(w);
 	}
 	struct hd_cleanup cleanup;
 	hd_cleanup_push(&cleanup, abandon, once); /* on a plain thread nothing ends fn */

@@ -54,10 +54,10 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 
 int hd_promise_set(hd_promise *p, void *value)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 	int err = settle(w, p, HD__KEPT, value, 0);
 
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return err;
 }
 
@@ -65,33 +65,32 @@ int hd_promise_fail(hd_promise *p, int why)
 {
 	if (why == 0)
 		return -EINVAL;
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 	int err = settle(w, p, HD__BROKEN, NULL, why > 0 ? -why : why);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return err;
 }
 
 int hd_promise_value(hd_promise *p, void **value, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&p->waiters);
-	if (p->state == HD__PENDING)
+	if (p->state == HD__PENDING) {
 		err = hd__park(w, &p->waiters, until, HD_WAIT_PROMISE);
-	else
+	} else {
 		hd__waitq_unlock(&p->waiters);
+		hd__leave_quietly(w);
+	}
 	return err != 0 ? err : hd__promise_result(p, value);
 }
 
 static uint8_t state_of(const hd_promise *p)
 {
-	struct hd_worker *w = hd__self();
-
-	if (w != NULL)
-		hd__safe_point(w); /* a loop that asks and asks gives way to whoever may set it */
+	hd__pass_by(); /* a loop that asks and asks gives way to the process that may set it */
 	return ld_acq(&p->state);
 }
 

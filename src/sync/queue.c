@@ -116,13 +116,13 @@ static inline int finish(struct hd_worker *w, hd_queue *q, int err, struct hd_wa
 	hd__waitq_unlock(&q->waiters);
 	if (woken != NULL)
 		hd__unpark_claimed(w, woken);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return err;
 }
 
 int hd_queue_put(hd_queue *q, const void *item, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	struct hd_waiter *woken;
 	int err = hd__begin_wait(&w, until);
 
@@ -141,7 +141,7 @@ int hd_queue_put(hd_queue *q, const void *item, hd_time until)
 
 int hd_queue_next(hd_queue *q, void *item, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	struct hd_waiter *woken;
 	int err = hd__begin_wait(&w, until);
 
@@ -168,7 +168,7 @@ int hd_queue_try_next(hd_queue *q, void *item)
 
 int hd_queue_peek(hd_queue *q, void *item)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&q->waiters);
 	int err = q->count > 0 ? 0 : q->closed ? -EPIPE : -EAGAIN;
@@ -184,7 +184,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 	int err = 0;
 
 	while (err == 0 && (size_t)put < n) {
-		struct hd_worker *w = hd__self();
+		struct hd_worker *w;
 		struct hd_waiter *chain = NULL, **end = &chain;
 		err = hd__begin_wait(&w, until);
 		if (err != 0)
@@ -206,6 +206,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 		bool stuck = err == 0 && (size_t)put < n && hd__queue_can_put_locked(q); /* no memory */
 		hd__waitq_unlock(&q->waiters);
 		hd__unpark_all(w, chain);
+		hd__leave_quietly(w);
 		if (stuck)
 			err = -ENOMEM;
 		else if (err == 0 && (size_t)put < n) {
@@ -214,13 +215,13 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 			put += err == 0;
 		}
 	}
-	hd__sync_end(hd__self());
+	hd__pass_by();
 	return put > 0 || n == 0 ? put : err;
 }
 
 int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	struct hd_waiter *chain = NULL, **end = &chain;
 	unsigned char *item = items;
 	int64_t taken = 0;
@@ -249,13 +250,13 @@ int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
 	*end = NULL;
 	hd__waitq_unlock(&q->waiters);
 	hd__unpark_all(w, chain);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return taken > 0 ? taken : -EPIPE;
 }
 
 int hd_queue_close(hd_queue *q)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&q->waiters);
 	int err = q->closed ? -EALREADY : 0;
@@ -263,7 +264,7 @@ int hd_queue_close(hd_queue *q)
 	struct hd_waiter *chain = hd__waitq_claim_all(w, &q->waiters, HD__CLOSED, HD_WAIT_NONE);
 	hd__waitq_unlock(&q->waiters);
 	hd__unpark_all(w, chain);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return err;
 }
 
@@ -274,9 +275,6 @@ bool hd_queue_is_closed(const hd_queue *q)
 
 size_t hd_queue_length(const hd_queue *q)
 {
-	struct hd_worker *w = hd__self();
-
-	if (w != NULL)
-		hd__safe_point(w); /* a loop that asks and asks gives way */
+	hd__pass_by(); /* a loop that asks and asks gives way */
 	return ld_rlx(&q->count);
 }

@@ -92,7 +92,7 @@ static int wait_for(struct hd_worker *w, struct hd_rwlock *l, int64_t me, hd_tim
 
 int hd_rwlock_read(struct hd_rwlock *l, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)
@@ -108,12 +108,13 @@ int hd_rwlock_read(struct hd_rwlock *l, hd_time until)
 	else
 		l->readers++;
 	hd__waitq_unlock(&l->waiters);
+	hd__leave_quietly(w);
 	return err;
 }
 
 int hd_rwlock_write(struct hd_rwlock *l, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)
@@ -129,6 +130,7 @@ int hd_rwlock_write(struct hd_rwlock *l, hd_time until)
 		st_rlx(&l->writer, me);
 	}
 	hd__waitq_unlock(&l->waiters);
+	hd__leave_quietly(w);
 	return err;
 }
 
@@ -144,7 +146,7 @@ int hd_rwlock_try_write(struct hd_rwlock *l)
 
 int hd_rwlock_unlock(struct hd_rwlock *l)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 	int64_t me = hd__owner_self(w);
 	struct hd_waiter *chain = NULL;
 	int err = 0;
@@ -160,6 +162,6 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 		chain = admit_locked(w, l);
 	hd__waitq_unlock(&l->waiters);
 	hd__unpark_all(w, chain);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return err;
 }

@@ -112,17 +112,16 @@ static void happen_locked(struct selection *s, struct hd_case *c)
 	}
 }
 
-/* It has happened, and no lock is held any more. */
+/* It has happened, and no lock is held any more: the call ends. */
 static void finish(struct selection *s, struct hd_case *c)
 {
-	s->w = hd__self();
 	if (c->kind == HD_CASE_JOIN && c->err >= 0) {
 		hd__join_collect((struct hd__caller){ s->w, s->w->sched }, c->object, c->data);
 		c->err = 0;
 	}
 	if (s->woken != NULL)
 		hd__unpark(s->w, s->woken);
-	hd__sync_end(s->w);
+	hd__leave_call(s->w);
 }
 
 /* Whether a case happens at once; `joined`: the caller is in other queues, and must decide first. If it does not, it is in the queue of
@@ -179,7 +178,7 @@ static void leave(struct hd_case *c)
 /* The answer to a case that somebody else made happen. */
 static void granted(const struct selection *s, struct hd_case *c)
 {
-	c->err = ld_acq(&s->me->outcome) == HD__CLOSED && c->kind != HD_CASE_JOIN ? -EPIPE : 0;
+	c->err = hd__outcome(ld_acq(&s->me->wait)) == HD__CLOSED && c->kind != HD_CASE_JOIN ? -EPIPE : 0;
 	if (c->kind == HD_CASE_PROMISE)
 		c->err = hd__promise_result(c->object, c->data);
 }
@@ -221,8 +220,11 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 		if (err == 1)
 			happened = i;
 	}
-	if (happened == n)
+	if (happened == n) {
 		err = hd__park_several(s->w, first < until ? first : until, HD_WAIT_SELECT);
+		s->w = hd__self();
+		hd__enter(s->w);
+	}
 	for (size_t i = 0; i < n; i++)
 		if (record_of(&cases[i])->queue == NULL) {
 			continue;
@@ -241,8 +243,9 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 		finish(s, &cases[happened]);
 		return (int)happened;
 	}
+	hd__leave(s->w);
 	if (err == -ECANCELED)
-		hd__heed(hd__self()); /* and perhaps it ends here */
+		hd__heed(); /* and perhaps it ends here */
 	return err;
 }
 
@@ -270,7 +273,10 @@ static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_o
 			return (int)(c - cases);
 		}
 	}
-	return until <= 0 ? -ETIMEDOUT : wait_for_one(&s, cases, n, start, until);
+	if (until > 0)
+		return wait_for_one(&s, cases, n, start, until);
+	hd__leave(s.w);
+	return -ETIMEDOUT;
 }
 
 int hd_select(struct hd_case *cases, size_t n, hd_time until)

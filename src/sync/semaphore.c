@@ -20,7 +20,7 @@ void hd_semaphore_init(struct hd_semaphore *s, unsigned n)
 
 int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (unlikely(err != 0))
@@ -29,8 +29,8 @@ int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
 	if (s->excess > 0) {
 		st_rlx(&s->excess, s->excess - 1);
 		hd__waitq_unlock(&s->waiters);
-		if (w != NULL && unlikely(w->resched != 0))
-			hd__attend(w);
+		if (likely(w != NULL))
+			hd__leave(unlikely(w->resched != 0) ? hd__attend(w) : w);
 		return 0;
 	}
 	return hd__park(w, &s->waiters, until, HD_WAIT_SEMAPHORE);
@@ -65,22 +65,16 @@ __attribute__((always_inline)) static inline int give_signal(struct hd_worker *w
 
 int hd_semaphore_signal(struct hd_semaphore *s)
 {
-	struct hd_worker *w = hd__self();
-
-	if (likely(w != NULL))
-		w = hd__beginning(w);
+	struct hd_worker *w = hd__enter_call();
 	int err = give_signal(w, s);
-	if (likely(w != NULL))
-		hd__safe_point(w);
+
+	hd__leave_call(w);
 	return err;
 }
 
 bool hd_semaphore_is_signaled(const struct hd_semaphore *s)
 {
-	struct hd_worker *w = hd__self();
-
-	if (w != NULL)
-		hd__safe_point(w);     /* a loop that asks and asks gives way to whoever may signal */
+	hd__pass_by();		       /* a loop that asks and asks gives way to the process that may signal */
 	return ld_rlx(&s->excess) > 0; /* a moment's truth: it may have changed when the caller looks at it */
 }
 

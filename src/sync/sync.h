@@ -15,24 +15,11 @@ static inline int64_t hd__owner_self(struct hd_worker *w)
 	return likely(w != NULL) ? hd__pid(&w->sched->table, w->current) : -(int64_t)hd__os_thread_id();
 }
 
-/* A call that never waits begins, and ends, for a process or a plain thread. */
-static inline struct hd_worker *hd__sync_begin(void)
-{
-	struct hd_worker *w = hd__self();
-	return likely(w != NULL) ? hd__beginning(w) : NULL;
-}
-
-static inline void hd__sync_end(struct hd_worker *w)
-{
-	if (likely(w != NULL))
-		(void)hd__safe_point(w);
-}
-
 /* A call got what it wanted without waiting: if the worker has told itself something, it is looked at, as after a wait. */
 static inline void hd__sync_got(struct hd_worker *w)
 {
-	if (w != NULL && unlikely(w->resched != 0))
-		hd__attend(w);
+	if (w != NULL)
+		hd__leave(unlikely(w->resched != 0) ? hd__attend(w) : w);
 }
 
 /* A mere try that did not succeed says so. */

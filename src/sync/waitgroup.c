@@ -17,7 +17,7 @@ void hd_waitgroup_init(struct hd_waitgroup *g, unsigned n)
 
 int hd_waitgroup_add(struct hd_waitgroup *g, int delta)
 {
-	struct hd_worker *w = hd__sync_begin();
+	struct hd_worker *w = hd__enter_call();
 	struct hd_waiter *chain = NULL;
 	int err = 0;
 
@@ -33,7 +33,7 @@ int hd_waitgroup_add(struct hd_waitgroup *g, int delta)
 		chain = hd__waitq_claim_all(w, &g->waiters, HD__GRANTED, HD_WAIT_NONE);
 	hd__waitq_unlock(&g->waiters);
 	hd__unpark_all(w, chain);
-	hd__sync_end(w);
+	hd__leave_call(w);
 	return err;
 }
 
@@ -44,7 +44,7 @@ int hd_waitgroup_done(struct hd_waitgroup *g)
 
 int hd_waitgroup_wait(struct hd_waitgroup *g, hd_time until)
 {
-	struct hd_worker *w = hd__self();
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)

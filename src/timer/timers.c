@@ -3,7 +3,7 @@
  * Owns:       the array. It is reserved address space for twice as many deadlines as there can be processes, so adding one
  *             never fails and a wait never needs memory.
  * Invariant:  at most half of the heap, and a few, are stale; they are swept when there are more. Every entry added leaves
- *             exactly once: taken live, taken stale, or swept.
+ *             exactly once: taken live, taken stale, or swept; stale + orphans is the number of stale ones in the heap.
  * Callers:    the worker that owns it.
  *
  * Most deadlines never come: they guard a wait that is granted first. So forgetting is a counter, and touches neither the
@@ -120,8 +120,8 @@ static void sweep(struct hd__timers *t)
 	for (uint32_t i = 1; i <= t->count; i++)
 		if (t->is_live(t->context, t->heap[i].order))
 			t->heap[++kept] = t->heap[i];
+	bump(&t->stale, kept - t->count); /* with orphans, that is what was left out: the sum of the two is the number of stale ones */
 	st_rlx(&t->count, kept);
-	st_rlx(&t->stale, 0);
 	for (uint32_t i = (kept + 2) / 4; i >= 1; i--)
 		sift_down(t->heap, kept, i, t->heap[i]);
 }
@@ -129,6 +129,6 @@ static void sweep(struct hd__timers *t)
 void hd__timers_forget(struct hd__timers *t)
 {
 	bump(&t->stale, 1);
-	if (unlikely(t->stale > t->count / 2 + SLACK))
+	if (unlikely(t->stale + ld_rlx(&t->orphans) > t->count / 2 + SLACK))
 		sweep(t);
 }

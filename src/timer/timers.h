@@ -16,13 +16,15 @@ struct hd__timers {
 	struct hd__timer *heap; /* [1, count]: the children of i are 4i-2 .. 4i+1, so that siblings share a cache line */
 	uint32_t capacity;
 	uint32_t count;			/* others may look: stored with st_rlx */
-	uint32_t stale;			/* of these, forgotten ones; likewise */
+	uint32_t stale;			/* of these, forgotten ones, but for those in `orphans`; likewise */
+	uint32_t orphans;		/* forgotten by other threads; atomically */
 	uint64_t arrivals, first, step; /* the next one's number: first, first + step, ... */
 	bool (*is_live)(void *context, uint64_t order);
 	void *context;
 };
 
 #define HD__TIMER_WHOSE(order) ((uint32_t)(order)&0xffffff)
+#define HD__TIMER_NUMBER(order) ((order) >> 24) /* of its arrival: never 0, and no two pending ones have the same */
 
 /* For at most so many owners. Heap `index` of `of`, which share the owners: no two of them give the same order. `is_live` tells
  * whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
@@ -36,16 +38,22 @@ uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose);
 /* One that was added is not waited for any more: is_live already says so. */
 void hd__timers_forget(struct hd__timers *t);
 
+/* The same by another thread than the owner's. */
+static inline void hd__timers_orphan(struct hd__timers *t)
+{
+	add_rlx(&t->orphans, 1);
+}
+
 /* The earliest deadline, a forgotten one perhaps; HD_FOREVER when there is none. */
 static inline hd_time hd__timers_first(const struct hd__timers *t)
 {
 	return t->count == 0 ? HD_FOREVER : t->heap[1].when;
 }
 
-/* How many deadlines somebody waits for. Any thread may ask; while the owner sleeps the answer is exact. */
+/* How many deadlines are waited for. Any thread may ask; while the owner sleeps the answer is exact. */
 static inline uint32_t hd__timers_live(const struct hd__timers *t)
 {
-	return ld_rlx(&t->count) - ld_rlx(&t->stale);
+	return ld_rlx(&t->count) - ld_rlx(&t->stale) - ld_rlx(&t->orphans);
 }
 
 /* Takes the earliest deadline out if it is due and live. Forgotten ones that are due vanish. */

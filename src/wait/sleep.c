@@ -11,8 +11,8 @@ hd_time hd_now(void)
 
 	if (w == NULL)
 		return hd__plain_clock->now(hd__plain_clock);
-	hd__safe_point(w); /* a loop that waits for a time gives way to others */
-	return hd__clock(hd__self()->sched);
+	hd__pass_by(); /* a loop that waits for a time gives way to others */
+	return hd__clock(w->sched);
 }
 
 hd_time hd_after(hd_time ns)
@@ -23,9 +23,9 @@ hd_time hd_after(hd_time ns)
 
 int hd_sleep_until(hd_time t)
 {
-	struct hd_worker *w = hd__self();
-
+	struct hd_worker *w;
 	int err = hd__begin_wait(&w, t);
+
 	if (err == 0)
 		err = hd__park(w, NULL, t, HD_WAIT_SLEEP);
 	return err == -ETIMEDOUT ? 0 : err;

@@ -113,7 +113,25 @@ struct hd_waiter *hd__waitq_claim_best(struct hd_worker *w, struct hd_waitq *q, 
 
 static void apply_wake(void *worker, struct hd_note *note)
 {
-	hd__wake_owner(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
+	hd__wake_here(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
+}
+
+/* A process whose wait w has claimed comes to w, if it may: partners that talk to each other come together. Its deadline stays behind in
+ * the heap of its old home, forgotten. One that waits in several queues may still be on its stack, and stays. */
+static bool adopt(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd_process *p = x->process;
+	struct hd_worker *before = ld_rlx(&p->home);
+
+	if (x->several || !hd__move_home(p, w))
+		return false;
+	uint64_t wait = ld_rlx(&p->wait);
+	while (wait >> HD__WAIT_BITS != 0) /* unless the deadline has just left the heap: see hd__wait_expired */
+		if (cas_acq_rel(&p->wait, &wait, (uint64_t)hd__outcome(wait))) {
+			hd__timers_orphan(&before->timers);
+			break;
+		}
+	return true;
 }
 
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
@@ -125,18 +143,32 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		hd__os_futex_wake(&x->unparked); /* of which this reads nothing */
 		return;
 	}
-	/* p waits, so its runtime does not end; but it may as soon as p has its note, and the worker must be told of that too */
-	if (w != NULL && ld_rlx(&p->roams) && ld_acq(&p->timer) == 0 && !x->several && hd__share_adopt(w, p)) {
-		hd__wake_owner(w, p); /* it comes to us: partners that may move do not stay apart */
+	if (w != NULL && adopt(w, x)) {
+		hd__wake_here(w, p);
 		return;
 	}
+	/* p waits, so its runtime does not end; but it may as soon as p has its note, and the worker must be told of that too */
 	p->wake.apply = apply_wake;
 	struct hd_worker *home = ld_rlx(&p->home);
-	if (w == NULL)
-		hd__gate_enter_surely();
-	hd__post(home, &p->wake);
-	if (w == NULL)
-		hd__gate_leave();
+	if (w != NULL) {
+		hd__post(home, &p->wake);
+		return;
+	}
+	hd__gate_enter_surely();
+	if (hd__visit(home)) { /* the caller may hold the lock of a condition: no more than a try */
+		hd__wake_here(home, p);
+		hd__unvisit(home);
+	} else {
+		hd__post(home, &p->wake);
+	}
+	hd__gate_leave();
+}
+
+struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x)
+{
+	hd__end_wait(w, x->process);
+	hd__move(w, x->process, HD_READY);
+	return x->process;
 }
 
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
@@ -190,7 +222,7 @@ static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
 		return -ETIMEDOUT;
 	}
 	x->process = NULL;
-	x->outcome = HD__WAITING;
+	x->wait = HD__WAITING;
 	x->unparked = 0;
 	if (q != NULL) {
 		join_queue(q, x);
@@ -202,25 +234,26 @@ static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
 			continue;
 		if (!hd__is_past(NULL, until))
 			continue;
-		if (hd__decide(&x->outcome, HD__TIMED_OUT)) {
+		if (hd__decide(&x->wait, HD__TIMED_OUT)) {
 			if (q != NULL)
 				withdraw(NULL, x);
 			break;
 		}
 		until = HD_FOREVER; /* claimed: it is being unparked this moment */
 	}
-	return result_of(ld_acq(&x->outcome));
+	return result_of(hd__outcome(ld_acq(&x->wait)));
 }
 
-int hd__heed(struct hd_worker *w)
+int hd__heed(void)
 {
+	struct hd_worker *w = hd__self();
 	struct hd_process *me = w->current;
 	enum hd__outcome outcome = hd__called_off(me, ld_acq(&me->control), HD_WAIT_NONE);
 
 	if (outcome == HD__WAITING)
 		return 0;
 	if (outcome == HD__TERMINATED || me->inner->unwinds)
-		w->sched->hooks.unwind(w, me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
+		w->sched->hooks.unwind(me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
 	return -ECANCELED;
 }
 
@@ -230,21 +263,22 @@ static bool heeds_later(enum hd_wait why)
 	return why == HD_WAIT_CONDITION || why == HD_WAIT_SELECT || why == HD_WAIT_GROUP || why == HD_WAIT_REST;
 }
 
-/* The wait of `me` was called off. */
+/* The wait of `me` was called off; outside its lane. */
 static int give_up(struct hd_process *me, enum hd__outcome outcome, enum hd_wait why)
 {
-	struct hd_worker *w = hd__self();
-
 	if (!heeds_later(why) && (outcome == HD__TERMINATED || me->inner->unwinds))
-		w->sched->hooks.unwind(w, me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
+		hd__self()->sched->hooks.unwind(me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
 	return -ECANCELED;
 }
 
-static inline void set_deadline(struct hd_worker *w, struct hd_process *me, hd_time until)
+/* The number of a new deadline of the runner, to be put into its wait word. */
+static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, hd_time until)
 {
-	st_rlx(&me->timer, hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me)));
+	uint64_t order = hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me));
+
 	if (until < w->alarm)
 		w->chores |= HD__ALARM_IS_LATE;
+	return HD__TIMER_NUMBER(order) << HD__WAIT_BITS;
 }
 
 /* The caller's wait has been set up: gives the worker away until it is decided. */
@@ -259,13 +293,11 @@ static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait
 		next = unlikely(boosts) ? NULL : hd__choose(w);
 		w->handoffs = 0;
 	}
-	if (likely(next != NULL))
-		hd__switch(w, me, next, now);
-	else
-		hd__leave_idle(w, me);
+	w = likely(next != NULL) ? hd__switch(w, me, next, now) : hd__leave_idle(w, me);
 
 	st_rlx(&me->waiter, NULL);
-	enum hd__outcome outcome = ld_acq(&me->outcome); /* pairs with hd__decide's release */
+	hd__leave(w);
+	enum hd__outcome outcome = hd__outcome(ld_acq(&me->wait)); /* pairs with hd__decide's release */
 	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
 	if (unlikely(outcome >= HD__CANCELLED))
 		return give_up(me, outcome, why);
@@ -289,12 +321,11 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 	if (unlikely(past || off != HD__WAITING)) {
 		do_not_wait(w, x, q);
 		if (next != NULL)
-			hd__enqueue(w, next);
+			hd__runq_push_tail(&w->runq, next);
+		hd__leave(w);
 		return past ? -ETIMEDOUT : give_up(me, off, why);
 	}
-	if (until != HD_FOREVER)
-		set_deadline(w, me, until);
-	st_rlx(&me->outcome, HD__WAITING);
+	st_rlx(&me->wait, until != HD_FOREVER ? set_deadline(w, me, until) : HD__WAITING);
 	if (likely(q != NULL)) {
 		x->process = me;
 		join_queue(q, x);
@@ -326,7 +357,7 @@ void hd__waits_begin(struct hd_process *me)
 {
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	me->inner->won = NULL;
-	st_rlx(&me->outcome, HD__WAITING);
+	st_rlx(&me->wait, HD__WAITING);
 }
 
 void hd__waits_join(struct hd_process *me, struct hd_waitq *q, struct hd_waiter *x)
@@ -341,30 +372,40 @@ void hd__waits_end(struct hd_process *me)
 	me->inner->records = NULL;
 }
 
-/* Nobody ends the wait before the caller is off its stack, though no lock keeps them from it: who claims one of the records leaves a note
- * for this worker, who takes in no notes before; and a process that waits in several queues does not move. */
+/* No thread ends the wait before the caller is off its stack, though no lock keeps it from that: the thread that claims one of the records
+ * leaves a note for this worker, whose inbox is emptied inside its lane; and a process that waits in several queues is not
+ * adopted. */
 int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 {
 	struct hd_process *me = w->current;
 	bool past = until != HD_FOREVER && hd__is_past(w, until);
 	enum hd__outcome off = past ? HD__TIMED_OUT : hd__called_off(me, ld_rlx(&me->control), why);
 
-	if (off != HD__WAITING && hd__decide(&me->outcome, off))
+	if (off != HD__WAITING && hd__decide(&me->wait, off)) {
+		hd__leave(w);
 		return result_of(off);
+	}
 	if (until != HD_FOREVER && !past)
-		set_deadline(w, me, until);
+		or_acq_rel(&me->wait, set_deadline(w, me, until)); /* also if it has just been decided: the wake forgets it */
 	st_rlx(&me->why, (uint8_t)why);
 	return sleep(w, me, why, false, NULL);
 }
 
-void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
+/* Against a grant that is decided at the same time, and whose claimer may even adopt p and let it wait anew: the number decides. Whoever
+ * takes the number out of the word settles the account of the heap (adopt, hd__end_wait, or this). */
+void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number)
 {
-	HD_ASSERT(p->state == HD_WAITING, "a deadline came for a process that does not wait");
-	/* As long as `timer` is set nobody but us wakes p, movable or not; so it is cleared after the decision. */
-	bool decided = hd__decide(&p->outcome, HD__TIMED_OUT);
-	st_rel(&p->timer, 0); /* pairs with hd__unpark_elsewhere's acquire */
-	if (!decided)
+	uint64_t wait = ld_acq(&p->wait);
+
+	do
+		if (wait >> HD__WAIT_BITS != number) {
+			bump(&w->timers.stale, -1); /* an orphan: its adopter has counted it, and it is out of the heap */
+			return;
+		}
+	while (!cas_acq_rel(&p->wait, &wait, (uint64_t)(hd__outcome(wait) == HD__WAITING ? HD__TIMED_OUT : hd__outcome(wait))));
+	if (hd__outcome(wait) != HD__WAITING)
 		return; /* a grant came first, and its wake is on the way */
+	HD_ASSERT(p->state == HD_WAITING, "a deadline came for a process that does not wait");
 	bump(&w->stats.timeouts, 1);
 	if (p->waiter != NULL)
 		withdraw(w, p->waiter);
@@ -373,11 +414,11 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p)
 
 void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome)
 {
-	if (!hd__decide(&p->outcome, outcome))
+	if (!hd__decide(&p->wait, outcome))
 		return;
 	if (p->waiter != NULL)
 		withdraw(w, p->waiter);
-	hd__wake_owner(w, p);
+	hd__wake_here(w, p);
 }
 
 /* Takes x out of its queue, if it is there in this way. */
@@ -400,7 +441,7 @@ void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 	if (p->state == HD_WAITING)
 		hd__wait_end(w, p, HD__TERMINATED);
 	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->why) == HD_WAIT_REENTER && take_out(x, HD__MOVED))
-		hd__wake_owner(w, p);
+		hd__wake_here(w, p);
 	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
 		if (x != p->inner->won) /* whoever claimed that one may have freed its queue */
 			take_out(x, HD__LINKED);

@@ -34,9 +34,9 @@ struct hd_waiter {
 	struct hd_waitq *queue;
 	uint8_t why;	   /* enum hd_wait */
 	uint8_t place;	   /* enum hd__place */
-	uint8_t outcome;   /* plain thread: enum hd__outcome; a process has it in its block */
 	bool several;	   /* one of several records of its process, which waits in as many queues */
 	uint32_t unparked; /* plain thread: the word it sleeps on; release, acquire */
+	uint64_t wait;	   /* plain thread: as p->wait; a process has it in its block */
 
 	/* the primitive's own */
 	/* It is out, and was not claimed: what else must happen, under the same lock. Returns whom to unpark then, a chain; NULL: nobody. */
@@ -59,30 +59,41 @@ static inline void hd__waitq_unlock(struct hd_waitq *q)
 	hd__unlock(&q->lock);
 }
 
-static inline uint8_t *hd__outcome_of(struct hd_waiter *x)
+static inline uint64_t *hd__wait_of(struct hd_waiter *x)
 {
-	return likely(x->process != NULL) ? &x->process->outcome : &x->outcome;
+	return likely(x->process != NULL) ? &x->process->wait : &x->wait;
+}
+
+static inline enum hd__outcome hd__outcome(uint64_t wait)
+{
+	return (enum hd__outcome)(wait & ((1 << HD__WAIT_BITS) - 1));
 }
 
 /* Decides a wait, if nothing has. */
-static inline bool hd__decide(uint8_t *word, enum hd__outcome outcome)
+static inline bool hd__decide(uint64_t *word, enum hd__outcome outcome)
 {
-	uint8_t waiting = HD__WAITING;
-	return cas_acq_rel(word, &waiting, outcome); /* pairs with the acquire of the waiter, when it goes on */
+	uint64_t wait = ld_rlx(word);
+
+	do
+		if (hd__outcome(wait) != HD__WAITING)
+			return false;
+	while (!cas_acq_rel(word, &wait, wait | outcome)); /* pairs with the acquire of the waiter, when it goes on */
+	return true;
 }
 
-/* The same for a waiter in a queue that the caller has locked. When it is at home here no atomic operation is needed: its
- * timeout and its end are decided on this worker too, and other granters are kept off by the lock. `w` is the caller's
- * worker, NULL on a plain thread. */
+/* As hd__decide, for a waiter in a queue that the caller has locked. When it is at home here no atomic operation is needed: its
+ * timeout and its end are decided inside this lane too, and other granters are kept off by the lock. `w` is the worker in whose lane
+ * the caller is, NULL on a plain thread. */
 static inline bool hd__decide_locked(struct hd_worker *w, struct hd_waiter *x, enum hd__outcome outcome)
 {
 	struct hd_process *p = x->process;
 
 	if (unlikely(p == NULL || ld_rlx(&p->home) != w || x->several))
-		return hd__decide(hd__outcome_of(x), outcome);
-	if (unlikely(ld_rlx(&p->outcome) != HD__WAITING))
+		return hd__decide(hd__wait_of(x), outcome);
+	uint64_t wait = ld_rlx(&p->wait);
+	if (unlikely(hd__outcome(wait) != HD__WAITING))
 		return false;
-	st_rlx(&p->outcome, outcome);
+	st_rlx(&p->wait, wait | outcome);
 	return true;
 }
 
@@ -128,18 +139,19 @@ void hd__waitq_unlink(struct hd_waitq *q, struct hd_waiter *x);
 /* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
 
-/* The wait is over, and decided: its deadline is. On its home worker. */
+/* The wait is over, and decided: its deadline is. Inside the lane of w, its home. */
 static inline void hd__end_wait(struct hd_worker *w, struct hd_process *p)
 {
 	HD_ASSERT(p->state == HD_WAITING, "a process that does not wait was woken");
-	if (unlikely(p->timer != 0)) {
-		st_rlx(&p->timer, 0);
+	uint64_t wait = ld_rlx(&p->wait);
+	if (unlikely(wait >> HD__WAIT_BITS != 0)) {
+		st_rlx(&p->wait, hd__outcome(wait));
 		hd__timers_forget(&w->timers);
 	}
 }
 
 /* Then it is ready. */
-static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
+static inline void hd__wake_here(struct hd_worker *w, struct hd_process *p)
 {
 	hd__end_wait(w, p);
 	hd__make_ready(w, p);
@@ -147,24 +159,27 @@ static inline void hd__wake_owner(struct hd_worker *w, struct hd_process *p)
 
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
 
-/* Ends the wait of a waiter that the caller itself has just claimed. Nothing of its queue is touched. `w` is the caller's worker,
- * NULL on a plain thread. */
+/* Ends the wait of a waiter that the caller itself has just claimed. Nothing of its queue is touched. `w` is the worker in whose
+ * lane the caller is, NULL on a plain thread. */
 __attribute__((always_inline)) static inline void hd__unpark_claimed(struct hd_worker *w, struct hd_waiter *x)
 {
 	if (likely(x->process != NULL && ld_rlx(&x->process->home) == w))
-		hd__wake_owner(w, x->process);
+		hd__wake_here(w, x->process);
 	else
 		hd__unpark_elsewhere(w, x);
 }
 
-/* The same for one that came from elsewhere. */
+/* As hd__unpark_claimed, for a waiter that another function has claimed. */
 __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w, struct hd_waiter *x)
 {
-	HD_ASSERT(ld_rlx(hd__outcome_of(x)) != HD__WAITING, "a waiter was unparked that nobody had claimed");
+	HD_ASSERT(hd__outcome(ld_rlx(hd__wait_of(x))) != HD__WAITING, "a waiter was unparked that nobody had claimed");
 	hd__unpark_claimed(w, x);
 }
 
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
+
+/* As hd__unpark, for a process at home here that the runner hands the worker to: it is ready, and in no queue. */
+struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x);
 
 /* Whether a deadline has passed; reads the clock only if it must. */
 static inline bool hd__is_past(struct hd_worker *w, hd_time until)
@@ -185,26 +200,37 @@ static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64
 	return why == HD_WAIT_MUTEX || why == HD_WAIT_REST ? HD__WAITING : HD__CANCELLED;
 }
 
-/* Where a call begins that may wait: a safe point, and unless it is a mere try a cancellation point. *w is the caller's worker, NULL on a
- * plain thread. Returns 0; -ECANCELED; does not return when the caller must end. */
-int hd__heed(struct hd_worker *w);
+/* The caller, outside its lane, does what was asked of it: returns 0; -ECANCELED; does not return when it must end. */
+int hd__heed(void);
 
-static inline int hd__check_cancel(struct hd_worker *w, hd_time until)
+/* Whether something was asked of the runner that this call must heed; a mere try heeds nothing. */
+static inline bool hd__must_heed(struct hd_worker *w, hd_time until)
 {
-	if (w == NULL || likely(!(ld_rlx(&w->current->control) & (HD__DOOMED | HD__CANCEL))) || until <= 0)
-		return 0;
-	return hd__heed(w);
+	return w != NULL && unlikely(ld_rlx(&w->current->control) & (HD__DOOMED | HD__CANCEL)) && until > 0;
 }
 
+/* Where a call begins that may wait: a safe point, and unless it is a mere try a cancellation point. *w is the caller's worker, its
+ * lane entered; NULL on a plain thread. Returns 0; -ECANCELED, and the lane is left; does not return when the caller must end. */
 static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
 {
-	if (likely(*w != NULL))
-		*w = hd__safe_point(*w);
-	return hd__check_cancel(*w, until);
+	struct hd_worker *mine = hd__self();
+
+	if (likely(mine != NULL)) {
+		hd__enter(mine);
+		mine = hd__safe_point(mine);
+	}
+	*w = mine;
+	if (likely(!hd__must_heed(mine, until)))
+		return 0;
+	hd__leave(mine);
+	int err = hd__heed();
+	if (err == 0)
+		hd__enter(*w = hd__self());
+	return err;
 }
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
- * the caller's worker, NULL on a plain thread; afterwards it may be another. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed, -ECANCELED; does not return when
+ * the caller's worker, whose lane is entered, NULL on a plain thread; afterwards it may be another, and no lane is entered. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed, -ECANCELED; does not return when
  * the caller must end, unless the kind of wait has something to put in order first: then it is -ECANCELED too, and hd__heed
  * follows. */
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
@@ -222,14 +248,14 @@ void hd__waits_join(struct hd_process *me, struct hd_waitq *q, struct hd_waiter 
 void hd__waits_end(struct hd_process *me);
 static inline bool hd__waits_decide(struct hd_process *me)
 {
-	return hd__decide(&me->outcome, HD__GRANTED);
+	return hd__decide(&me->wait, HD__GRANTED);
 }
 int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why);
 
-/* The deadline of p's wait has come (a hook of sched/). */
-void hd__wait_expired(struct hd_worker *w, struct hd_process *p);
+/* The deadline of p's wait with this number has come, and left the heap of w, inside whose lane the caller is (a hook of sched/). */
+void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number);
 
-/* Ends p's wait otherwise (cancelled, terminated), if nothing else has ended it. On its home worker; no locks are held. */
+/* Ends p's wait otherwise (cancelled, terminated), if nothing else has ended it. Inside its home's lane; no locks are held. */
 void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome);
 
 /* p will never run again: ends its wait, also if it was claimed and moved to a queue where nobody will claim it again, and takes whatever

@@ -574,7 +574,7 @@ static void cancel_from_elsewhere(int workers, bool movable, int n)
 	set_flag(&stop, 0);
 	each_cancels = n;
 	for (long i = 0; i < VICTIMS; i++)
-		victims[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = movable }, take_and_clear, (void *)(i + 1)));
+		victims[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = !movable }, take_and_clear, (void *)(i + 1)));
 	struct plain_thread *thread = start_thread(cancel_and_give, (void *)7L);
 	for (long i = 0; i < 2; i++)
 		cancellers[i] = born(hd_spawn(cancel_and_give, (void *)(i + 20)));
@@ -633,7 +633,7 @@ HD_WORKERS_TEST(cancel_from_elsewhere_unwinds_each_once)
 		cleaned = 0;
 		hd_semaphore_init(&sem, round % 3);
 		for (int i = 0; i < VICTIMS; i++)
-			victims[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = round % 2 }, wait_to_unwind, NULL));
+			victims[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 }, wait_to_unwind, NULL));
 		if (round % 4)
 			hd_sleep(HD_US(round % 50));
 		for (int i = 0; i < VICTIMS; i++)

@@ -126,7 +126,7 @@ static void steer_victims(int workers, int n)
 	for (int i = 0; i < VICTIMS; i++)
 		victims[i] = (struct victim){ .partner = &victims[i % 4 == 1 ? i + 1 : i % 4 == 2 ? i - 1 : i] };
 	for (int i = 0; i < VICTIMS; i++) {
-		struct hd_spawn how = { .priority = 30, .movable = i / 4 % 2, .suspended = i / 8 % 2 };
+		struct hd_spawn how = { .priority = 30, .pinned = i / 4 % 2 == 0, .suspended = i / 8 % 2 };
 		victims[i].pid = hd_spawn_with(&how, entries[i % 4], &victims[i]);
 		CHECK(victims[i].pid > 0);
 	}
@@ -266,7 +266,7 @@ static void *spawn_and_bother(void *arg)
 
 	for (int i = 0; i < each_spawns; i++) {
 		struct hd_spawn how = { .priority = 35 + (int)(next_random(&seed) % 10),
-					.movable = next_random(&seed) % 2,
+					.pinned = next_random(&seed) % 2 == 0,
 					.suspended = next_random(&seed) % 4 == 0 };
 		hd_pid pid = hd_spawn_with(&how, live_shortly, (void *)add(&next_id, 1));
 		CHECK(pid > 0);
@@ -385,7 +385,7 @@ static void suspend_from_elsewhere(int workers, bool movable, hd_entry entry)
 		victims[i] = (struct victim){ .turns = 0 };
 		args[i] = &victims[i];
 	}
-	start_crew(&targets, &(struct hd_spawn){ .movable = movable, .priority = 30 }, workers, entry, args);
+	start_crew_that(!movable, &targets, &(struct hd_spawn){ .priority = 30 }, workers, entry, args);
 	for (int i = 0; i < workers; i++)
 		victims[i].pid = targets.members[i].pid;
 	start_crew(&stoppers, NULL, workers, stop_and_look, args);
@@ -427,7 +427,7 @@ HD_WORKERS_TEST(elsewhere_one_joiner_of_many_succeeds)
 		joined = 0;
 		hd_semaphore_init(&never, 0);
 		runs = calloc(3, 1);
-		wanted = hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, live_shortly, (void *)(1L + i % 2));
+		wanted = hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, live_shortly, (void *)(1L + i % 2));
 		CHECK(wanted > 0);
 		start_crew(&joiners, NULL, workers, join_the_wanted, NULL);
 		join_crew_members(&joiners);
@@ -451,7 +451,7 @@ HD_WORKERS_TEST(elsewhere_join_that_times_out_loses_nobody)
 	(void)workers;
 	runs = calloc((size_t)n, 1);
 	for (long i = 0; i < n; i++) {
-		hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, run_once, (void *)i);
+		hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, run_once, (void *)i);
 		int tries = 0;
 		while (hd_join(pid, &result, tries < 3 ? hd_after(i % 400) : HD_FOREVER) == -ETIMEDOUT)
 			tries++;
@@ -472,7 +472,7 @@ HD_WORKERS_TEST(elsewhere_child_that_is_joined_and_stolen_at_once_runs_once)
 	for (int round = 0; another_round(round, hd_scaled(300)); round++) {
 		runs = calloc(CHILDREN, 1);
 		for (long i = 0; i < CHILDREN; i++)
-			CHECK((pids[i] = hd_spawn_with(&(struct hd_spawn){ .movable = round % 2 }, run_once, (void *)i)) > 0);
+			CHECK((pids[i] = hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 }, run_once, (void *)i)) > 0);
 		for (volatile unsigned i = next_random(&seed) % 200000; i > 0; i--)
 			; /* until somebody idle is on the way */
 		for (int i = 0; i < CHILDREN; i++)
@@ -496,7 +496,7 @@ static void *grow(void *arg)
 	if (depth == 0)
 		return (void *)1L;
 	for (int i = 0; i < FAN; i++) {
-		children[i] = hd_spawn_with(&(struct hd_spawn){ .movable = tree_moves }, grow, (void *)(depth - 1));
+		children[i] = hd_spawn_with(&(struct hd_spawn){ .pinned = !tree_moves }, grow, (void *)(depth - 1));
 		CHECK(children[i] > 0);
 	}
 	for (int i = 0; i < FAN; i++) {

@@ -567,7 +567,7 @@ static int run_group(unsigned seed, int depth)
 	for (int i = 0; i < 3; i++) {
 		struct life *life = &lives[add(&born_lives, 1) % (1 << 14)];
 		*life = (struct life){ &g, next_random(&seed), depth };
-		hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .group = &g, .movable = i % 2 }, member_lives, life);
+		hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .group = &g, .pinned = i % 2 == 0 }, member_lives, life);
 		CHECK(pid > 0 || pid == -ECANCELED); /* somebody has failed already */
 	}
 	return hd_group_wait(&g, next_random(&seed) % 4 ? hd_after(HD_US(next_random(&seed) % 300)) : HD_FOREVER);
@@ -609,7 +609,7 @@ static void live_in_groups(int rounds)
 	for (int round = 0; another_round(round, rounds); round++) {
 		hd_pid pids[4];
 		for (int i = 0; i < 4; i++)
-			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = round % 2 }, live_alone,
+			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 }, live_alone,
 						     (void *)(long)(round * 4 + i)));
 		hd_sleep(HD_US(next_random(&seed) % 100));
 		int err = hd_terminate(pids[0], HD_FOREVER);
@@ -660,7 +660,7 @@ HD_WORKERS_TEST(group_answers_one_of_many_failures)
 		struct hd_group g = { .count = 0 };
 		hd_pid pid = 0;
 		for (long i = 1; i <= 6 && pid != -ECANCELED; i++)
-			pid = hd_spawn_with(&(struct hd_spawn){ .group = &g, .movable = round % 2 },
+			pid = hd_spawn_with(&(struct hd_spawn){ .group = &g, .pinned = round % 2 == 0 },
 					    i % 2 ? fail_with : wait_for_ever, (void *)i);
 		int err = hd_group_wait(&g, HD_FOREVER);
 		CHECK(err == -1 || err == -3 || err == -5);

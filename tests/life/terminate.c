@@ -218,7 +218,7 @@ HD_PROCESS_TEST(terminate_of_a_process_that_never_ran_does_not_start_it)
 {
 	hd_pid ready = born(hd_spawn(not_started, NULL)), low = born(hd_spawn_at(10, not_started, NULL));
 	hd_pid suspended = born(hd_spawn_with(&(struct hd_spawn){ .suspended = true }, not_started, NULL));
-	hd_pid movable = born(hd_spawn_with(&(struct hd_spawn){ .movable = true }, not_started, NULL));
+	hd_pid movable = born(hd_spawn_with(&(struct hd_spawn){ .pinned = false }, not_started, NULL));
 
 	CHECK_EQ(hd_kill(movable, 5), 0);
 	CHECK_EQ(hd_terminate(ready, HD_FOREVER), 0);
@@ -451,7 +451,7 @@ HD_WORKERS_TEST(terminate_of_each_other_ends_both)
 
 	(void)workers;
 	for (int round = 0; another_round(round, many(500)); round++) {
-		struct hd_spawn how = { .suspended = true, .movable = round % 2 };
+		struct hd_spawn how = { .suspended = true, .pinned = round % 2 == 0 };
 		pids[0] = born(hd_spawn_with(&how, terminate_it, &pids[1]));
 		pids[1] = born(hd_spawn_with(&how, terminate_it, &pids[0]));
 		hd_resume(pids[0]);
@@ -555,7 +555,7 @@ static void terminate_round(int round, unsigned *seed)
 	queue = hd_queue_new(sizeof(long), 2);
 	for (int i = 0; i < VICTIMS; i++)
 		victims[i] =
-			born(hd_spawn_with(&(struct hd_spawn){ .movable = round % 2, .suspended = i == 5 && round % 4 == 0 },
+			born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0, .suspended = i == 5 && round % 4 == 0 },
 					   live, (void *)(long)(round * VICTIMS + i)));
 	hd_sleep(HD_US(next_random(seed) % 200));
 	hd_pid killers[] = { born(hd_spawn(kill_some, (void *)0L)), born(hd_spawn(kill_some, (void *)0L)) };
@@ -604,7 +604,7 @@ HD_WORKERS_TEST(terminate_of_one_that_ends_meanwhile)
 {
 	(void)workers;
 	for (long i = 0; another_round((int)i, many(3000)); i++) {
-		hd_pid pid = born(hd_spawn_with(&(struct hd_spawn){ .movable = i % 3 == 0 }, end_shortly, (void *)i));
+		hd_pid pid = born(hd_spawn_with(&(struct hd_spawn){ .pinned = !(i % 3 == 0) }, end_shortly, (void *)i));
 		if (i % 4)
 			hd_yield();
 		int err = hd_terminate(pid, HD_FOREVER);

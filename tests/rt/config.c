@@ -9,7 +9,7 @@
 #include "life/common.h"
 
 static const char *const variables[] = { "HEDDLE_WORKERS", "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",
-					 "HEDDLE_QUANTUM", "HEDDLE_PREEMPTED",	"HEDDLE_MOVABLE" };
+					 "HEDDLE_QUANTUM", "HEDDLE_PREEMPTED",	"HEDDLE_PINNED" };
 
 static void clear_environment(void)
 {
@@ -77,7 +77,7 @@ static const struct hd_config rare = { .workers = 1,
 				       .policy = HD_RR,
 				       .quantum = HD_MS(3),
 				       .preempted = HD_PREEMPTED_HEAD,
-				       .movable = true };
+				       .pinned = true };
 
 HD_TEST(config_fields_are_obeyed)
 {
@@ -95,7 +95,7 @@ static void fill_environment(void)
 	setenv("HEDDLE_POLICY", "io", 1);
 	setenv("HEDDLE_QUANTUM", "5000000", 1);
 	setenv("HEDDLE_PREEMPTED", "head", 1);
-	setenv("HEDDLE_MOVABLE", "1", 1);
+	setenv("HEDDLE_PINNED", "1", 1);
 }
 
 HD_TEST(environment_overrides_defaults_and_config)
@@ -191,8 +191,8 @@ HD_TEST(bad_environment_is_refused_by_name)
 		{ "HEDDLE_QUANTUM", "0", "HEDDLE_QUANTUM=0" },
 		{ "HEDDLE_QUANTUM", "1ms", "HEDDLE_QUANTUM=1ms" },
 		{ "HEDDLE_PREEMPTED", "middle", "heddle: HEDDLE_PREEMPTED=middle: expected tail, head" },
-		{ "HEDDLE_MOVABLE", "yes", "HEDDLE_MOVABLE=yes" },
-		{ "HEDDLE_MOVABLE", "2", "HEDDLE_MOVABLE=2" },
+		{ "HEDDLE_PINNED", "yes", "HEDDLE_PINNED=yes" },
+		{ "HEDDLE_PINNED", "2", "HEDDLE_PINNED=2" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -47,7 +47,7 @@ static void *call_in(void *arg)
 		switch (n / KNOWN % 8) {
 		case 0:
 		case 1:
-			pid = hd_spawn_with(&(struct hd_spawn){ .suspended = n % 3 == 0, .movable = n % 2 }, count_and_end,
+			pid = hd_spawn_with(&(struct hd_spawn){ .suspended = n % 3 == 0, .pinned = n % 2 == 0 }, count_and_end,
 					    (void *)(long)(n % 7));
 			CHECK(pid > 0 || pid == -EPERM || pid == -ESHUTDOWN);
 			if (pid > 0) {
@@ -83,7 +83,7 @@ static void *call_in(void *arg)
 static void populate(void)
 {
 	for (long i = 0; i < KNOWN; i++) {
-		struct hd_spawn how = { .daemon = i % 4 != 0, .movable = i % 2 };
+		struct hd_spawn how = { .daemon = i % 4 != 0, .pinned = i % 2 == 0 };
 		__atomic_store_n(&known[i], hd_spawn_with(&how, take_until_the_end, NULL), __ATOMIC_RELAXED);
 	}
 }
@@ -100,7 +100,7 @@ static void *shut_down_soon(void *arg)
 static void *end_soon(void *arg)
 {
 	for (long i = 0; i < KNOWN; i++) {
-		struct hd_spawn how = { .daemon = true, .movable = i % 2 };
+		struct hd_spawn how = { .daemon = true, .pinned = i % 2 == 0 };
 		__atomic_store_n(&known[i], hd_spawn_with(&how, take_until_the_end, NULL), __ATOMIC_RELAXED);
 	}
 	hd_sleep(HD_US(100));
@@ -198,13 +198,13 @@ static void spawn_last(const struct hd_spawn *how, int rounds)
 HD_TEST(fire_process_from_a_thread_outlives_the_first)
 {
 	spawn_last(&(struct hd_spawn){ .detached = true }, hd_scaled(200));
-	spawn_last(&(struct hd_spawn){ .detached = true, .movable = true }, hd_scaled(200));
+	spawn_last(&(struct hd_spawn){ .detached = true, .pinned = false }, hd_scaled(200));
 }
 
 HD_TEST(fire_suspended_process_from_a_thread_outlives_the_first)
 {
 	spawn_last(&(struct hd_spawn){ .detached = true, .suspended = true }, hd_scaled(200));
-	spawn_last(&(struct hd_spawn){ .detached = true, .suspended = true, .movable = true }, hd_scaled(200));
+	spawn_last(&(struct hd_spawn){ .detached = true, .suspended = true, .pinned = false }, hd_scaled(200));
 }
 
 /* The first process ends at once; whoever it has spawned spawns the next, wherever it is: the chain has all its links. */
@@ -213,7 +213,7 @@ static long links_left;
 static void *link_on(void *arg)
 {
 	static const struct hd_spawn hows[] = { { .detached = true },
-						{ .detached = true, .movable = true },
+						{ .detached = true, .pinned = false },
 						{ .detached = true, .priority = 30 },
 						{ .detached = true, .priority = 50 } };
 	long left = add(&links_left, -1);
@@ -268,7 +268,7 @@ static void *leave_daemons(void *arg)
 		kinds[i] = (void *)(i + 1);
 	start_crew(&crew, &(struct hd_spawn){ .daemon = true, .priority = 30 }, workers, never_end, kinds);
 	for (long i = 0; i < 4; i++)
-		CHECK(hd_spawn_with(&(struct hd_spawn){ .daemon = true, .movable = true, .priority = 30 }, never_end,
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .daemon = true, .pinned = false, .priority = 30 }, never_end,
 				    (void *)i) > 0);
 	hd_sleep(HD_US(200));
 	return NULL;
@@ -308,7 +308,7 @@ static void *everybody_waits(void *arg)
 
 	start_crew(&crew, &(struct hd_spawn){ .name = "stuck" }, workers, wait_for_nothing, NULL);
 	CHECK(hd_spawn_with(&(struct hd_spawn){ .name = "suspended", .suspended = true }, wait_for_nothing, NULL) > 0);
-	CHECK(hd_spawn_with(&(struct hd_spawn){ .name = "movable", .movable = true }, wait_for_nothing, NULL) > 0);
+	CHECK(hd_spawn_with(&(struct hd_spawn){ .name = "movable", .pinned = false }, wait_for_nothing, NULL) > 0);
 	hd_join(crew.members[workers - 1].pid, NULL, HD_FOREVER);
 	return NULL;
 }

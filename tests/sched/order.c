@@ -34,6 +34,7 @@ static void *be_a_hog(void *arg)
 
 static void start_hogs(int workers, int priority)
 {
+	CHECK_EQ(hd_pin(), 0);
 	CHECK_EQ(hd_set_priority(hd_self(), 80), 0); /* they shall not be in our way */
 	hogs_stop = 0;
 	for (int i = 0; i < workers; i++)
@@ -108,7 +109,7 @@ HD_WORKERS_TEST(order_spawn_takes_every_worker_from_lower_ones)
 {
 	start_hogs(workers, 30);
 	for (int i = 0; another_round(i, hd_scaled(1000) / (workers * workers)); i++)
-		spawn_above_hogs(workers, &(struct hd_spawn){ .priority = 31 + i % 49, .movable = i % 2 });
+		spawn_above_hogs(workers, &(struct hd_spawn){ .priority = 31 + i % 49 });
 	stop_hogs();
 }
 
@@ -121,7 +122,7 @@ static void *spawn_from_a_thread(void *arg)
 		begun = 0;
 		enough = workers;
 		for (int i = 0; i < workers; i++) {
-			pids[i] = hd_spawn_with(&(struct hd_spawn){ .priority = 31 + round % 49, .movable = round % 2 },
+			pids[i] = hd_spawn_with(&(struct hd_spawn){ .priority = 31 + round % 49 },
 						begin_and_hold, NULL);
 			CHECK(pids[i] > 0);
 		}
@@ -159,7 +160,7 @@ static void wake_above_hogs(int workers)
 	enough = workers - 1;
 	for (int i = 0; i < enough; i++) {
 		struct hd_process_info info;
-		pids[i] = hd_spawn_with(&(struct hd_spawn){ .priority = 50, .movable = true }, wait_and_hold, NULL);
+		pids[i] = hd_spawn_with(&(struct hd_spawn){ .priority = 50, .pinned = false }, wait_and_hold, NULL);
 		do {
 			hd_sleep(HD_US(20));
 			CHECK_EQ(hd_process_info(pids[i], &info), 0);
@@ -302,7 +303,7 @@ static void *displace(void *arg)
 		begun = turns_of_displaced = runs = 0;
 		hd_semaphore_init(&wake_main, 0);
 		CHECK_EQ(hd_set_priority(hogs[0].pid, 20), 0);
-		hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .priority = 40, .movable = true }, be_displaced, &runs);
+		hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .priority = 40, .pinned = false }, be_displaced, &runs);
 		struct plain_thread *thread = start_thread(lower_hog_of_second, &runs);
 		CHECK_EQ(hd_semaphore_wait(&wake_main, HD_FOREVER), 0);
 		expect_before_hogs(&turns_of_displaced, 1, count_hogs(), 1, 2);
@@ -352,7 +353,7 @@ static void *wake_two_at_once(void *arg)
 		CHECK_EQ(hd_set_priority(hogs[0].pid, 20), 0);
 		for (int k = 0; k < 2; k++) { /* on the first worker: the other one runs more */
 			pids[k] =
-				hd_spawn_with(&(struct hd_spawn){ .priority = 50, .movable = true }, wait_and_hold_both, NULL);
+				hd_spawn_with(&(struct hd_spawn){ .priority = 50, .pinned = false }, wait_and_hold_both, NULL);
 			hd_sleep(HD_US(50));
 		}
 		CHECK_EQ(hd_set_priority(hogs[1].pid, 30), 0);
@@ -455,7 +456,7 @@ static void *do_things(void *arg)
 
 	while (add(&things_left, -1) > 0) {
 		struct hd_spawn how = { .priority = 10 + (int)(next_random(&seed) % 71),
-					.movable = next_random(&seed) % 2,
+					.pinned = next_random(&seed) % 2 == 0,
 					.detached = true,
 					.policy = HD_FIFO + (int)(next_random(&seed) % 2) };
 		switch (next_random(&seed) % 8) {
@@ -494,7 +495,7 @@ static void *many_do_things(void *arg)
 {
 	begun = enough = 0;
 	for (long i = 0; i < 40; i++)
-		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .movable = i % 2 }, do_things, (void *)(i + 1)) > 0);
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .pinned = i % 2 == 0 }, do_things, (void *)(i + 1)) > 0);
 	return arg;
 }
 

@@ -133,7 +133,7 @@ static void spread(int workers, const struct hd_spawn *how)
 HD_MANY_WORKERS_TEST(steal_spreads_what_computes)
 {
 	spread(workers, NULL);
-	spread(workers, &(struct hd_spawn){ .movable = true });
+	spread(workers, &(struct hd_spawn){ .pinned = false });
 	spread(workers, &(struct hd_spawn){ .priority = 30 });
 }
 
@@ -157,7 +157,7 @@ HD_MANY_WORKERS_TEST(steal_leaves_a_pair_together_after_a_mixed_load)
 	if (hd_is_simulated())
 		SKIP("who stays where is a matter of time, and time here is not like the kernel's");
 	for (long i = 0; i < 32; i++)
-		CHECK((pids[i] = hd_spawn_with(&(struct hd_spawn){ .movable = i % 2, .priority = 30 + (int)i % 3 * 10 },
+		CHECK((pids[i] = hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0, .priority = 30 + (int)i % 3 * 10 },
 					       wait_a_little, (void *)i)) > 0);
 	for (int i = 0; i < 32; i++)
 		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
@@ -213,7 +213,7 @@ static void *keep_first_worker(void *how)
 
 HD_TEST(steal_takes_what_a_thread_sent_to_a_busy_worker)
 {
-	static const struct hd_spawn hows[] = { { .detached = true }, { .detached = true, .movable = true } };
+	static const struct hd_spawn hows[] = { { .detached = true }, { .detached = true, .pinned = false } };
 
 	for (int i = 0; another_round(i, hd_scaled(200)); i++)
 		CHECK_EQ(run_with_workers(i % 2 ? 2 : WORKERS_MAX, keep_first_worker, (void *)&hows[i / 2 % 2]), 0);
@@ -285,7 +285,7 @@ static void wander_about(bool movable)
 
 	turns = hd_scaled(400);
 	for (long i = 0; i < N; i++) {
-		struct hd_spawn how = { .movable = movable, .stack_size = 32768 };
+		struct hd_spawn how = { .pinned = !movable, .stack_size = 32768 };
 		CHECK((pids[i] = hd_spawn_with(&how, wander, (void *)(i + 1))) > 0);
 	}
 	for (long i = 0; i < N; i++) {
@@ -324,7 +324,7 @@ static void *spawn_and_join(void *arg)
 	for (int i = 0; i < hd_scaled(2000); i++) {
 		hd_pid who = 0;
 		void *result;
-		struct hd_spawn how = { .suspended = i % 2, .movable = i / 2 % 2, .priority = 10 + i % 71 };
+		struct hd_spawn how = { .suspended = i % 2, .pinned = i / 2 % 2 == 0, .priority = 10 + i % 71 };
 		hd_pid pid = hd_spawn_with(&how, tell_who, &who);
 		CHECK(pid > 0);
 		if (how.suspended) {

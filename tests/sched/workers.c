@@ -29,7 +29,7 @@ static int each_spawns;
 static void *spawn_many(void *arg)
 {
 	for (int i = 0; i < each_spawns; i++)
-		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .movable = i % 2 }, wait_at_gate, NULL) > 0);
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .pinned = i % 2 == 0 }, wait_at_gate, NULL) > 0);
 	return arg;
 }
 
@@ -106,7 +106,7 @@ static void *end_at_once(void *arg)
 static void *spawn_and_forget(void *arg)
 {
 	for (int i = 0; i < each_spawns; i++) {
-		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .movable = i % 3 == 0, .priority = 35 + i % 10 },
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .pinned = !(i % 3 == 0), .priority = 35 + i % 10 },
 				    end_at_once, NULL) > 0);
 		if (i % 64 == 0) /* not too many at once */
 			while (stats_now().live_processes > 5000)

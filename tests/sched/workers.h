@@ -21,6 +21,7 @@
 	static void name##_body(int workers);                                                                                  \
 	static void *name##_main(void *workers)                                                                                \
 	{                                                                                                                      \
+		CHECK_EQ(hd_pin(), 0); /* the first process stays on the first worker */                                       \
 		name##_body((int)(long)workers);                                                                               \
 		return NULL;                                                                                                   \
 	}                                                                                                                      \
@@ -80,6 +81,7 @@ static inline int worker_of(hd_pid pid)
 struct crew {
 	hd_entry entry;
 	int size;
+	bool stays;
 	long started, placed;
 	struct member {
 		struct crew *crew;
@@ -98,17 +100,20 @@ static inline void *join_crew(void *arg)
 	add(&me->crew->started, 1);
 	while (value_of(&me->crew->started) < me->crew->size)
 		sched_yield();
+	if (me->crew->stays)
+		CHECK_EQ(hd_pin(), 0);
 	me->worker = worker_of(hd_self());
 	add(&me->crew->placed, 1); /* the crew may be gone from here on */
 	return entry(its_arg);
 }
 
-/* The caller waits, so that its worker is free too, until every member has a worker. Nobody must be able to keep it from that. */
-static inline void start_crew(struct crew *crew, const struct hd_spawn *how, int size, hd_entry entry, void *const *args)
+/* The caller waits, so that its worker is free too, until every member has a worker. Nobody must be able to keep it from that. Then
+ * the members stay where they are (pinned), or may move. */
+static inline void start_crew_that(bool stays, struct crew *crew, const struct hd_spawn *how, int size, hd_entry entry, void *const *args)
 {
 	int priority = hd_priority(hd_self());
 
-	*crew = (struct crew){ .entry = entry, .size = size };
+	*crew = (struct crew){ .entry = entry, .size = size, .stays = stays };
 	CHECK_EQ(hd_set_priority(hd_self(), 80), 0); /* or the first that is better keeps us from spawning the second */
 	for (int i = 0; i < size; i++) {
 		struct member *m = &crew->members[i];
@@ -123,6 +128,11 @@ static inline void start_crew(struct crew *crew, const struct hd_spawn *how, int
 	while (value_of(&crew->placed) < size)
 		hd_sleep(HD_US(50));
 	CHECK_EQ(hd_set_priority(hd_self(), priority), 0);
+}
+
+static inline void start_crew(struct crew *crew, const struct hd_spawn *how, int size, hd_entry entry, void *const *args)
+{
+	start_crew_that(true, crew, how, size, entry, args);
 }
 
 static inline void join_crew_members(struct crew *crew)

@@ -140,7 +140,7 @@ static void meet_in_rounds(int n)
 	last_ones = 0;
 	memset(phase, 0, sizeof phase);
 	for (long i = 0; i < MEETERS; i++)
-		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, meet_often, (void *)i));
+		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, meet_often, (void *)i));
 	join_thread(start_thread(meet_often, (void *)(long)MEETERS));
 	for (int i = 0; i < MEETERS; i++)
 		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
@@ -219,7 +219,7 @@ static void come_and_go_all(unsigned n, int enough)
 	hd_barrier_init(&barrier, n);
 	passed = told = left = stop = 0;
 	for (long i = 0; i < 5; i++)
-		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, come_and_go, (void *)(i + 1)));
+		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, come_and_go, (void *)(i + 1)));
 	struct plain_thread *thread = start_thread(come_and_go, (void *)77L);
 	for (int round = 0; another_round(round, enough); round++) {
 		CHECK_EQ(hd_cancel(pids[next_random(&seed) % 5]), 0);

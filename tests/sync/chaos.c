@@ -268,7 +268,7 @@ static void use_group(unsigned *dice)
 	CHECK_EQ(hd_cleanup_push(&cleanup, check_none, &alive), 0);
 	for (int i = 0; i < CHILDREN; i++) {
 		children[i] = (struct child){ next_random(dice), &alive };
-		hd_spawn_with(&(struct hd_spawn){ .group = &group, .movable = i % 2 }, grow, &children[i]);
+		hd_spawn_with(&(struct hd_spawn){ .group = &group, .pinned = i % 2 == 0 }, grow, &children[i]);
 	}
 	wander(dice);
 	hd_group_wait(&group, soon(dice));
@@ -406,7 +406,7 @@ static void *act(void *number)
 static void *act_and_bring_others(void *number)
 {
 	for (long i = (long)number + crew.size; i < ACTORS; i += crew.size) {
-		struct hd_spawn how = { .movable = scene.movable, .priority = 38 + (int)(i % 4) };
+		struct hd_spawn how = { .pinned = !scene.movable, .priority = 38 + (int)(i % 4) };
 		__atomic_store_n(&actors[i], hd_spawn_with(&how, act, (void *)i), __ATOMIC_RELEASE);
 	}
 	return act(number);
@@ -419,7 +419,7 @@ static void start_actors(int workers)
 
 	for (long i = 0; i < ACTORS; i++)
 		numbers[i] = (void *)i;
-	start_crew(&crew, &(struct hd_spawn){ .movable = scene.seed % 2 }, n, act_and_bring_others, numbers);
+	start_crew_that(scene.seed % 2 == 0, &crew, NULL, n, act_and_bring_others, numbers);
 	for (int i = 0; i < n; i++)
 		__atomic_store_n(&actors[i], crew.members[i].pid, __ATOMIC_RELEASE);
 }

@@ -270,7 +270,7 @@ static void give_and_take(int n)
 	hd_event_init(&event, HD_EVENT_AUTO);
 	taken = stop = 0;
 	for (long i = 0; i < ACTORS; i++)
-		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, take_sets, (void *)(i + 1)));
+		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, take_sets, (void *)(i + 1)));
 	struct plain_thread *thread = start_thread(take_sets, (void *)99L);
 	for (; another_round(given, n); given++) {
 		CHECK_EQ(hd_event_set(&event), 0);

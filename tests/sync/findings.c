@@ -257,7 +257,7 @@ static void *wait_or_set_priority(void *priority)
 
 static void *set_its_priority_at_once(void *arg)
 {
-	struct hd_spawn how = { .movable = true };
+	struct hd_spawn how = { .pinned = false };
 
 	start_crew(&crew, &how, 3, wait_or_set_priority, (void *[]){ NULL, (void *)30L, (void *)20L });
 	hd_pid pid = crew.members[0].pid;

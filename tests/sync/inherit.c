@@ -793,7 +793,7 @@ static void take_all(int n)
 		held_by[m] = total[m] = 0;
 	}
 	for (long i = 0; i < ACTORS; i++) {
-		struct hd_spawn how = { .priority = 20 + (int)i, .movable = i % 2 };
+		struct hd_spawn how = { .priority = 20 + (int)i, .pinned = i % 2 == 0 };
 		pids[i] = spawned(hd_spawn_with(&how, take_some, (void *)(i + 1)));
 	}
 	for (int i = 0; i < each / 4; i++) {

@@ -93,7 +93,7 @@ static void *live(void *number)
 static void *live_and_bring_others(void *number)
 {
 	for (long i = (long)number + crew.size; i < PROCESSES; i += crew.size) {
-		struct hd_spawn how = { .movable = movable, .priority = 41 };
+		struct hd_spawn how = { .pinned = !movable, .priority = 41 };
 		__atomic_store_n(&pids[i], spawned(hd_spawn_with(&how, live, (void *)i)), __ATOMIC_RELEASE);
 	}
 	return live(number);
@@ -102,12 +102,12 @@ static void *live_and_bring_others(void *number)
 static void start_all(int workers)
 {
 	void *numbers[PROCESSES];
-	struct hd_spawn how = { .movable = the_seed / 2 % 2, .priority = 40 };
+	struct hd_spawn how = { .priority = 40 };
 	int n = workers < PROCESSES ? workers : PROCESSES;
 
 	for (long i = 0; i < PROCESSES; i++)
 		numbers[i] = (void *)i;
-	start_crew(&crew, &how, n, live_and_bring_others, numbers);
+	start_crew_that(the_seed / 2 % 2 == 0, &crew, &how, n, live_and_bring_others, numbers);
 	for (int i = 0; i < n; i++)
 		__atomic_store_n(&pids[i], crew.members[i].pid, __ATOMIC_RELEASE);
 	for (int i = 0; i < PROCESSES; i++) {
@@ -122,7 +122,7 @@ static void start_all(int workers)
 /* Whether it waits, and only somebody else can end that. */
 static bool is_frozen(struct hd_process *p)
 {
-	return ld_acq(&p->state) == HD_WAITING && ld_acq(&p->timer) == 0 && ld_acq(&p->outcome) == HD__WAITING;
+	return ld_acq(&p->state) == HD_WAITING && ld_acq(&p->wait) == HD__WAITING;
 }
 
 /* Whether all that was asked of it is done. */

@@ -780,7 +780,7 @@ static void play_tokens(unsigned flags, int n)
 	each = n;
 	struct plain_thread *thread = start_thread(wait_impatiently, (void *)9L);
 	for (long i = 0; i < PATIENT; i++) {
-		struct hd_spawn how = { .movable = i % 2 };
+		struct hd_spawn how = { .pinned = i % 2 == 0 };
 		takers[i] = spawned(hd_spawn_with(&how, take_tokens, NULL));
 		others[i] = spawned(hd_spawn_with(&how, wait_impatiently, (void *)(i + 1)));
 		makers[i] = spawned(hd_spawn_with(&how, make_tokens, NULL));

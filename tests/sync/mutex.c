@@ -736,7 +736,7 @@ static void contend_all(unsigned flags, int n)
 	inside = entries = successes = failures = 0;
 	each = n / (ACTORS + 2) + 1;
 	for (long i = 0; i < ACTORS; i++) {
-		struct hd_spawn how = { .priority = 30 + (int)i % 3 * 5, .movable = i % 2 };
+		struct hd_spawn how = { .priority = 30 + (int)i % 3 * 5, .pinned = i % 2 == 0 };
 		pids[i] = spawned(hd_spawn_with(&how, contend, (void *)(i + 1)));
 	}
 	for (long i = 0; i < 2; i++)

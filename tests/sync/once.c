@@ -289,7 +289,7 @@ static void come_all(int n)
 		once = (struct hd_once)HD_ONCE;
 		calls = product = 0;
 		for (long i = 0; i < 8; i++) {
-			struct hd_spawn how = { .movable = i % 2 };
+			struct hd_spawn how = { .pinned = i % 2 == 0 };
 			pids[i] = spawned(hd_spawn_with(&how, come_or_end, (void *)(long)next_random(&seed)));
 		}
 		int err = hd_cancel(pids[next_random(&seed) % 8]);

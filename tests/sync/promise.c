@@ -700,7 +700,7 @@ HD_WORKERS_TEST(promise_has_one_setter_of_many)
 		shared = made(hd_promise_new());
 		for (long i = 0; i < RACERS; i++) {
 			hd_promise_retain(shared);
-			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, race_for_shared, (void *)i));
+			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, race_for_shared, (void *)i));
 		}
 		int err = hd_promise_value(shared, &value, HD_FOREVER);
 		join_all(pids, RACERS);

@@ -581,7 +581,7 @@ static void move_items(size_t capacity, bool movable, int n, bool threads)
 	put_sum = put_count = taken_sum = taken_count = next_item = 0;
 	each_puts = n / SIDES + 1;
 	q = made(hd_queue_new(sizeof(long), capacity));
-	struct hd_spawn how = { .movable = movable };
+	struct hd_spawn how = { .pinned = !movable };
 	for (long i = 0; i < SIDES; i++) {
 		consumers[i] = born(hd_spawn_with(&how, consume, (void *)(i + 11)));
 		producers[i] = born(hd_spawn_with(&how, produce, (void *)(i + 1)));
@@ -637,7 +637,7 @@ HD_WORKERS_TEST(queue_keeps_the_order_of_each_putter)
 		long last[SIDES] = { 0 };
 		q = made(hd_queue_new(sizeof(long), round % 2 ? 3 : 0));
 		for (long i = 0; i < SIDES; i++)
-			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = round / 2 }, put_numbered, (void *)i));
+			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = !(round / 2) }, put_numbered, (void *)i));
 		for (int i = 0; i < SIDES * each_puts; i++) {
 			long item = next_long();
 			CHECK_EQ(item & 0xffffffff, last[item >> 32]++);
@@ -687,7 +687,7 @@ HD_WORKERS_TEST(queue_close_reaches_everybody_and_loses_nothing)
 		closers = put_in = taken_out = 0;
 		q = made(hd_queue_new(sizeof(long), 2));
 		for (int i = 0; i < 6; i++)
-			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = round % 2 },
+			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 },
 						     i % 3 == 0	  ? close_it
 						     : i % 3 == 1 ? put_until_closed
 								  : take_until_closed,
@@ -726,7 +726,7 @@ HD_WORKERS_TEST(queue_loses_nothing_by_cancel_and_terminate)
 		put_in = taken_out = 0;
 		q = made(hd_queue_new(sizeof(long), 1 + next_random(&seed) % 3));
 		for (int i = 0; i < 6; i++)
-			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = round % 2 },
+			pids[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 },
 						     i % 2 ? put_until_stopped : take_until_stopped, NULL));
 		hd_sleep(HD_US(next_random(&seed) % 100));
 		for (int i = 0; i < 6; i++)

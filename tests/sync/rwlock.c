@@ -378,7 +378,7 @@ static void use_all(enum hd_rwlock_prefers prefers, int n)
 	writing = reading = written = write_count = 0;
 	each = n / ACTORS + 1;
 	for (long i = 0; i < ACTORS; i++)
-		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, use_often, (void *)(i + 1)));
+		pids[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, use_often, (void *)(i + 1)));
 	for (long i = 0; i < 2; i++)
 		threads[i] = start_thread(use_often, (void *)(i + 50));
 	for (int i = 0; i < each / 4; i++) {

@@ -668,9 +668,9 @@ static void conserve(int workers, int n, bool movable, bool cancels)
 	hd_semaphore_init(&s2, 0);
 	struct plain_thread *thread = start_thread(give_at_random, (void *)33L);
 	for (long i = 0; i < SELECTORS; i++)
-		selectors[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = movable }, select_at_random, (void *)(i + 1)));
+		selectors[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = !movable }, select_at_random, (void *)(i + 1)));
 	for (long i = 0; i < GRANTORS; i++)
-		grantors[i] = born(hd_spawn_with(&(struct hd_spawn){ .movable = movable }, give_at_random, (void *)(i + 50)));
+		grantors[i] = born(hd_spawn_with(&(struct hd_spawn){ .pinned = !movable }, give_at_random, (void *)(i + 50)));
 	for (int i = 0; cancels && i < n / 8; i++) {
 		hd_cancel(selectors[next_random(&seed) % SELECTORS]);
 		hd_sleep(HD_US(next_random(&seed) % 10));
@@ -732,7 +732,7 @@ HD_WORKERS_TEST(select_that_is_terminated_neither_loses_nor_doubles_anything)
 		hd_semaphore_init(&s2, 0);
 		for (int i = 0; i < SELECTORS; i++)
 			selectors[i] =
-				born(hd_spawn_with(&(struct hd_spawn){ .movable = round % 2 }, select_until_stopped, NULL));
+				born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 }, select_until_stopped, NULL));
 		grantor = born(hd_spawn(give_at_random, (void *)(long)(round + 1)));
 		hd_sleep(HD_US(next_random(&seed) % 50));
 		for (int i = 0; i < SELECTORS; i++)
@@ -803,7 +803,7 @@ HD_WORKERS_TEST(select_each_end_is_joined_by_one)
 
 	(void)workers;
 	for (int round = 0; another_round(round, many(400)); round++) {
-		struct hd_spawn how = { .movable = round % 2 };
+		struct hd_spawn how = { .pinned = round % 2 == 0 };
 		for (long i = 0; i < TARGETS; i++) {
 			ends[i] = 0;
 			promises[i] = hd_promise_new();

@@ -234,7 +234,7 @@ HD_WORKERS_TEST(waitgroup_keeps_count_whoever_waits)
 	hd_waitgroup_init(&group, 0);
 	stop = 0;
 	for (long i = 0; i < 4; i++) {
-		waiters[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .movable = i % 2 }, await_often, (void *)(i + 1)));
+		waiters[i] = spawned(hd_spawn_with(&(struct hd_spawn){ .pinned = i % 2 == 0 }, await_often, (void *)(i + 1)));
 		counters[i] = spawned(hd_spawn(count_up_and_down, (void *)each));
 	}
 	for (long i = 0; i < each / 4; i++) {

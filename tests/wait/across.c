@@ -55,7 +55,7 @@ static void go_round(int workers, const struct hd_spawn *how, int tokens, long n
 	CHECK_EQ(held, tokens);
 }
 
-static const struct hd_spawn movable = { .movable = true };
+static const struct hd_spawn movable = { .pinned = false };
 
 HD_WORKERS_TEST(across_ring_of_pinned_processes_loses_no_signal)
 {

@@ -78,7 +78,7 @@ PROCESS_TEST_DIES(wait_wake_before_the_outcome_dies, "a process was woken from a
 	struct hd_worker *w = hd__self();
 
 	hd_spawn_at(50, wait_in_queue, NULL);
-	hd__wake_owner(w, queue.head->process);
+	hd__wake_here(w, queue.head->process);
 	hd_yield();
 	hd_sleep(HD_MS(1));
 	return arg;
@@ -88,7 +88,7 @@ PROCESS_TEST_DIES(wait_deadline_of_one_that_does_not_wait_dies, "a deadline came
 {
 	struct hd_worker *w = hd__self();
 
-	hd__wait_expired(w, w->current);
+	hd__wait_expired(w, w->current, 0);
 	return arg;
 }
 

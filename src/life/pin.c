@@ -1,0 +1,32 @@
+/* life/pin.c - staying on one kernel thread.
+ *
+ * Owns:      p->pins, while the process runs. Other workers read it when the process is ready or its wait is claimed: it does not
+ *            run then.
+ * Callers:   the process itself. */
+#include <errno.h>
+
+#include "life/life.h"
+
+int hd_pin(void)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w == NULL)
+		return -EPERM;
+	if (w->current->pins == UINT16_MAX)
+		return -EINVAL;
+	w->current->pins++;
+	return 0;
+}
+
+int hd_unpin(void)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w == NULL)
+		return -EPERM;
+	if (w->current->pins == 0)
+		return -EINVAL;
+	w->current->pins--;
+	return 0;
+}
