@@ -91,14 +91,14 @@ static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control
 	return control;
 }
 
-#define PRIORITIES (HD__CONTROL(0, 0, 0x7f, 0) | HD__BOOST(0x7f))
+#define SETTINGS (HD__CONTROL(0, 3, 0x7f, 0) | HD__BOOST(0x7f))
 
 /* Clears HD__NUDGED, unless something was asked that was not heeded yet. */
 static bool end_nudge(struct hd_process *p, uint64_t heeded, uint64_t *control)
 {
 	*control = ld_acq(&p->control);
 	do
-		if (*control & REQUESTS & ~heeded || *control & HD__REBOOST || (*control ^ heeded) & PRIORITIES)
+		if (*control & REQUESTS & ~heeded || *control & HD__REBOOST || (*control ^ heeded) & SETTINGS)
 			return false;
 	while (!cas_acq_rel(&p->control, control, *control & ~(uint64_t)HD__NUDGED)); /* pairs with change_word */
 	*control &= ~(uint64_t)HD__NUDGED;
@@ -106,19 +106,24 @@ static bool end_nudge(struct hd_process *p, uint64_t heeded, uint64_t *control)
 }
 
 /* Does what p's word says when HD__NUDGED is cleared, before any other thread can act on p: a waiter in news for that must see both or
- * neither. */
+ * neither. A process that waits may be adopted by another worker as soon as HD__NUDGED is cleared: what concerns it is done before. */
 static void heed_and_obey(struct hd_worker *w, struct hd_process *p)
 {
 	uint64_t control;
 
 	for (;;) {
 		uint64_t heeded = heed(w, p, ld_acq(&p->control));
+		bool waits = p->state == HD_WAITING;
+		if (waits)
+			hd__set_policy(w, p, HD__CONTROL_POLICY(heeded));
 		hd__waitq_lock(&p->news);
-		if (end_nudge(p, heeded, &control))
+		if (end_nudge(p, heeded, &control)) {
+			if (!waits)
+				obey(w, p, control);
 			break;
+		}
 		hd__waitq_unlock(&p->news);
 	}
-	obey(w, p, control);
 	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 	hd__waitq_unlock(&p->news);
 	hd__unpark_all(w, waiting);

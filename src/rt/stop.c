@@ -28,10 +28,9 @@
  * left; or by a plain thread, which looks at `stopping` when it can be seen (life/spawn.c). */
 static void doom_all(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++) {
-		hd__enter(&sched->workers[i]);
-		hd__leave(&sched->workers[i]);
-	}
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		if (hd__visit_surely(&sched->workers[i]))
+			hd__unvisit(&sched->workers[i]);
 	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made); slot++)
 		hd__ask((struct hd__caller){ NULL, sched }, hd__pid(&sched->table, &sched->table.blocks[slot]), HD__SUSPEND, HD__DOOMED,
 			0);

@@ -74,15 +74,15 @@ void hd__leave_surplus(struct hd_worker *w)
 		uint64_t turn = w->stats.switches;
 		if (turn != w->surplus_turn && !is_crowded(&w->runq))
 			w->surplus_calls = 0;
-		else if (++w->surplus_calls > ld_rlx(&sched->patience))
+		else if (++w->surplus_calls > ld_rlx(&sched->patience)) {
+			w->surplus_calls = 0;
 			wake = true;
+		}
 		w->surplus_turn = turn;
 	}
 	hd__unlock(&w->lane);
-	if (unlikely(wake || !sched->watched)) {
-		w->surplus_calls = 0;
+	if (unlikely(wake || !sched->watched))
 		hd__wake_searcher(sched);
-	}
 }
 
 bool hd__move_home(struct hd_process *p, struct hd_worker *w)

@@ -207,7 +207,8 @@ bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	if (w->handoffs >= HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || ld_rlx(&p->home) != w)
 		return false;
-	if (p->state != HD_READY || p->switches != 0 || w->runq.highest > p->priority) /* at home here: nobody else writes this */
+	/* One that has never run does not wait, so no other worker can adopt it. */
+	if (ld_rlx(&p->switches) != 0 || ld_acq(&p->state) != HD_READY || w->runq.highest > p->priority)
 		return false;
 	hd__runq_remove(&w->runq, p);
 	p->turn = hd__turn(w);

@@ -268,8 +268,8 @@ static bool search(struct hd_worker *w)
 	return found;
 }
 
-/* Nothing is ready here; outside the lane. Returns false when the runtime is over. */
-static bool idle(struct hd_worker *w)
+/* Nothing is ready here, and `first` is the first deadline; outside the lane. Returns false when the runtime is over. */
+static bool idle(struct hd_worker *w, hd_time first)
 {
 	struct hd__sched *sched = w->sched;
 
@@ -286,7 +286,6 @@ static bool idle(struct hd_worker *w)
 	}
 	hd_time until = sched->hooks.idle(w);
 	if (until != 0) {
-		hd_time first = hd__timers_first(&w->timers);
 		if (first < until)
 			until = first;
 		if (is_warm(sched) && hd__all_idle(sched)) {
@@ -331,8 +330,9 @@ void hd__worker_run(struct hd_worker *w)
 			hd__run_next(w);
 			continue;
 		}
+		hd_time first = hd__timers_first(&w->timers);
 		hd__leave(w);
-		bool goes_on = idle(w);
+		bool goes_on = idle(w, first);
 		hd__enter(w);
 		if (!goes_on)
 			break;
