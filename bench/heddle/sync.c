@@ -44,22 +44,22 @@ static double contend(int count, unsigned flags, long n)
 
 static double contend_2(long n)
 {
-	return contend(2, 0, n);
+	return contend(2, HD_IN_ORDER, n);
 }
 
 static double contend_2_barging(long n)
 {
-	return contend(2, HD_BARGING, n);
+	return contend(2, 0, n);
 }
 
 static double contend_crowd(long n)
 {
-	return contend(CROWD, 0, n);
+	return contend(CROWD, HD_IN_ORDER, n);
 }
 
 static double contend_crowd_barging(long n)
 {
-	return contend(CROWD, HD_BARGING, n);
+	return contend(CROWD, 0, n);
 }
 
 void mutex2(void)

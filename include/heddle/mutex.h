@@ -1,8 +1,9 @@
 /* heddle/mutex.h - mutual exclusion with an owner.
  *
- * A mutex has at most one owner, a process or a plain thread, which may lock it again and must unlock it as often. Waiters own it
- * in the order they came: unlocking hands it to the first. If its owner ends it stays locked: hd_mutex_critical, or a cleanup (cancel.h),
- * unlocks it. Zeroed memory is a free mutex. */
+ * A mutex has at most one owner, a process or a plain thread, which may lock it again and must unlock it as often. Unlocking frees it
+ * and wakes the first waiter, which competes with others that come: so no process owns it while it waits for a worker. A waiter that has
+ * waited for a millisecond gets it next, so that none starves; HD_IN_ORDER is for strict order. If its owner ends it stays locked:
+ * hd_mutex_critical, or a cleanup (cancel.h), unlocks it. Zeroed memory is a free mutex. */
 #ifndef HEDDLE_MUTEX_H
 #define HEDDLE_MUTEX_H
 
@@ -12,17 +13,18 @@ HD_BEGIN
 
 /* How it behaves: flags for HD_MUTEX and hd_mutex_init. */
 enum {
-	HD_BY_PRIORITY =
-		1, /* the waiter with the highest priority is next, first come among equals; costs a look at every waiter */
-	HD_INHERIT = 2, /* the owner has at least the priority of whoever waits, through chains of such mutexes */
-	HD_BARGING = 4	/* unlocking frees it, and the first waiter competes with whoever comes: faster, and not fair */
+	HD_BY_PRIORITY = 1, /* unlocking hands it to the waiter with the highest priority, first come among equals; costs a look at every
+			     * waiter */
+	HD_INHERIT = 2,	    /* the owner has at least the priority of its waiters, through chains of such mutexes; handed over in order */
+	HD_IN_ORDER = 4	    /* unlocking hands it to the first waiter: strict, and slower when processes on several workers want it */
 };
 
 /* All of it is private. It may be freed as soon as nobody uses it. */
 struct hd_mutex {
 	struct hd_waitq waiters;
 	unsigned char flags;
-	bool waking;		    /* HD_BARGING: a waiter was woken and has not tried yet */
+	unsigned char waking;	    /* a waiter was woken to compete for it, and has not tried yet: how often it was unlocked since */
+	bool overdue;		    /* a waiter has waited for too long: it is handed over next */
 	unsigned depth;		    /* times locked by its owner */
 	int64_t owner;		    /* a process, or less a thread; 0: free */
 	struct hd_mutex *next_held; /* HD_INHERIT: the owner's next */
@@ -31,7 +33,7 @@ struct hd_mutex {
 /* A free mutex with flags from above; 0 is none. */
 #define HD_MUTEX(flags)                                                                                                        \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (flags), false, 0, 0, NULL                                                                  \
+		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, NULL                                                               \
 	}
 HD_API void hd_mutex_init(struct hd_mutex *m, unsigned flags);
 
@@ -43,7 +45,7 @@ HD_API int hd_mutex_lock(struct hd_mutex *m, hd_time until);
 /* The same without waiting. Returns 0; -EAGAIN when somebody else has it; -EOVERFLOW. Process or plain thread. */
 HD_API int hd_mutex_try_lock(struct hd_mutex *m);
 
-/* Unlocks it once; the last time, it is the next waiter's. Returns 0; -EPERM when the caller does not own it. Process or plain
+/* Unlocks it once; the last time, it is free, or the next waiter's. Returns 0; -EPERM when the caller does not own it. Process or plain
  * thread. */
 HD_API int hd_mutex_unlock(struct hd_mutex *m);
 

@@ -31,7 +31,7 @@ struct hd_case {
 	void *object;	/* what it is about */
 	void *data;	/* where from, or to */
 	int64_t number; /* a process, or a time */
-	void *record[12];
+	void *record[16];
 };
 
 /* The case that the call of the same name would not have to wait. The item, value or end goes where that call would put it. */

@@ -1,7 +1,7 @@
 /* sync/monitor.c - condition variables, and monitors, which are a mutex and one of them.
  *
  * Owns:       struct hd_condition, struct hd_monitor.
- * Invariant:  who is signalled does not wake before it has the mutex, or (HD_BARGING) may try for it: the signaller, who has claimed it,
+ * Invariant:  a process that is signalled does not wake before it has the mutex, or (a mutex without an order) may try for it: the signaller, who has claimed it,
  *             puts it into the mutex's queue. Its deadline and cancels do not concern it any more.
  * Locking:    the condition's lock, then the mutex's: a waiter is in the queue before the mutex is free.
  * Callers:    a process or a plain thread. */

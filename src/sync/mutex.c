@@ -1,8 +1,9 @@
 /* sync/mutex.c - mutual exclusion with an owner.
  *
  * Owns:       struct hd_mutex; the list of those with HD_INHERIT that a process has.
- * Invariant:  a mutex that is free has no waiters that nothing has decided: unlocking hands it to one of them. With HD_BARGING it may
- *             have, and then one of them has been woken to try (`waking`), or is about to be.
+ * Invariant:  a mutex with an order (any flag) that is free has no waiters that nothing has decided: unlocking hands it to one of them.
+ *             One without may have, and then one of them has been woken to try (`waking`), or is about to be; but once a waiter has
+ *             waited for LATE it is handed over too (`overdue`).
  * Locking:    the wait queue's lock guards all of it; `owner` may be read without.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -14,6 +15,16 @@
 void hd_mutex_init(struct hd_mutex *m, unsigned flags)
 {
 	*m = (struct hd_mutex){ .flags = (unsigned char)flags };
+}
+
+#define LATE HD_MS(1)
+#define WAKE_AGAIN 200 /* unlocks after which a waiter that was woken and does not come (it may be suspended) is not waited for */
+
+/* Whether unlocking hands it over. Else it goes to the first that takes it: handed to a process that has yet to get a worker, it would
+ * be of no use to anybody until then, and with two workers processes would queue behind each other for good. */
+static inline bool has_order(const struct hd_mutex *m)
+{
+	return m->flags != 0;
 }
 
 static inline void own_locked(struct hd_mutex *m, int64_t owner, unsigned depth)
@@ -32,8 +43,6 @@ static void hold(struct hd_mutex *m)
 	hd__enter(w);
 	m->next_held = w->current->inner->held;
 	w->current->inner->held = m;
-	if (m->flags & HD_BARGING)
-		hd__boost_self(w, w->current); /* the waiters asked the previous owner */
 	hd__leave(w);
 }
 
@@ -56,40 +65,54 @@ static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 	return NULL;
 }
 
-/* Waits for the mutex, whose lock is held, and which somebody else has. */
-static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
+/* Waits for a mutex without an order, whose lock is held, and which another process has. */
+static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
 {
-	bool inherit = m->flags & HD_INHERIT, again = false;
+	hd_time since = until > 0 ? hd__exact_time(w) : 0;
 
-	for (;;) {
-		struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = again };
-		if (unlikely(inherit && w != NULL && until > 0)) {
-			x.left = waiter_left;
-			x.boosts = m->owner > 0;
-			if (x.boosts)
-				hd__ask_reboost(w->sched, m->owner); /* it looks when we are in the queue */
-		}
+	for (bool again = false;; again = true) {
+		struct hd_waiter x = {
+			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = again, .since = since
+		};
 		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
 		if (err != 0)
 			return err;
-		if (likely(!(m->flags & HD_BARGING)))
-			break; /* whoever unlocked it has made it ours */
 		w = hd__self();
 		if (w != NULL)
 			hd__enter(w);
 		hd__waitq_lock(&m->waiters);
-		m->waking = false;
-		if (m->owner == 0) {
+		hd_time now = m->waiters.head != NULL || m->owner != 0 ? hd__exact_time(w) : since;
+		if (m->owner == 0 || m->owner == me) { /* else another process took it before we ran */
+			const struct hd_waiter *next = m->waiters.head;
+			if (m->owner == 0)
+				m->waking = 0; /* it was we that were woken to try */
+			m->overdue = next != NULL && next->since != 0 && now - next->since >= LATE;
 			own_locked(m, me, depth);
 			hd__waitq_unlock(&m->waiters);
 			hd__leave_quietly(w);
-			break;
+			return 0;
 		}
-		again = true;
+		m->waking = 0;
+		m->overdue = now - since >= LATE;
 	}
-	if (unlikely(inherit))
-		hold(m);
-	return 0;
+}
+
+/* Waits for the mutex, whose lock is held, and which another process has. */
+static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
+{
+	if (likely(!has_order(m)))
+		return compete_for(w, m, me, depth, until, why);
+	struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner };
+	if (m->flags & HD_INHERIT && w != NULL && until > 0) {
+		x.left = waiter_left;
+		x.boosts = m->owner > 0;
+		if (x.boosts)
+			hd__ask_reboost(w->sched, m->owner); /* it looks when we are in the queue */
+	}
+	int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
+	if (err == 0 && m->flags & HD_INHERIT)
+		hold(m); /* the owner before us has made it ours */
+	return err;
 }
 
 int hd_mutex_lock(struct hd_mutex *m, hd_time until)
@@ -130,12 +153,12 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
 {
 	struct hd_waiter *next = NULL;
 
-	if (m->waiters.head != NULL && !m->waking)
+	if (m->waiters.head != NULL && (m->waking == 0 || m->waking > WAKE_AGAIN))
 		next = m->flags & HD_BY_PRIORITY ? hd__waitq_claim_best(w, &m->waiters, HD__GRANTED)
 						 : hd__waitq_claim(w, &m->waiters, HD__GRANTED);
-	if (next == NULL || m->flags & HD_BARGING) {
+	if (next == NULL || (!has_order(m) && !m->overdue)) {
 		own_locked(m, 0, 0);
-		m->waking = m->waking || next != NULL;
+		m->waking = next != NULL ? 1 : m->waking + (m->waking != 0 && m->waking <= WAKE_AGAIN);
 	} else {
 		own_locked(m, (int64_t)(intptr_t)next->data, next->number);
 	}
@@ -242,24 +265,24 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in life/inherit.c */
 	if (p != NULL)
 		st_rlx(&p->why, HD_WAIT_REENTER);
-	if (m->owner != 0 || m->waking) { /* in its turn: it does not wake to wait again */
+	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(m->flags & HD_INHERIT && p != NULL && m->owner > 0))
 			boost_owner(w, p, m->owner);
 		hd__waitq_unlock(&m->waiters);
 		return;
 	}
-	if (m->flags & HD_BARGING)
-		m->waking = true;
-	else
+	if (has_order(m))
 		own_locked(m, (int64_t)(intptr_t)x->data, x->number);
+	else
+		m->waking = 1;
 	hd__waitq_unlock(&m->waiters);
 	hd__unpark(w, x);
 }
 
 void hd__mutex_passed(struct hd_mutex *m, unsigned depth)
 {
-	if (m->flags & HD_BARGING)
+	if (!has_order(m))
 		hd__mutex_reenter(m, depth);
 	else if (m->flags & HD_INHERIT)
 		hold(m);
@@ -273,9 +296,9 @@ void hd__mutex_reenter(struct hd_mutex *m, unsigned depth)
 	if (w != NULL)
 		hd__enter(w);
 	hd__waitq_lock(&m->waiters);
-	if (m->flags & HD_BARGING)
-		m->waking = false; /* if another waiter was woken too, one more will be: no harm */
-	if (m->owner != 0) {
+	if (m->owner != me)
+		m->waking = 0; /* if another waiter was woken too, one more will be: no harm */
+	if (m->owner != 0 && m->owner != me) {
 		wait_for(w, m, me, depth, HD_FOREVER, HD_WAIT_REENTER);
 		return;
 	}

@@ -37,7 +37,7 @@ unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_wa
 /* x, which the caller has claimed, gets the mutex, as deep as x->number says, now or in its turn: then it is unparked. */
 void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter *x);
 
-/* The caller was passed the mutex: what is left to do for it. With HD_BARGING it has yet to get it. */
+/* The caller was passed the mutex: what is left to do for it. One without an order it has yet to get. */
 void hd__mutex_passed(struct hd_mutex *m, unsigned depth);
 
 /* Locks it, as deep as that, whatever is asked of the caller meanwhile. */

@@ -47,6 +47,7 @@ struct hd_waiter {
 	const int64_t *owner;	   /* who has what it waits for: a process, or less a thread; NULL: unknown */
 	void *data;
 	unsigned number;
+	hd_time since; /* when its owner began to wait; 0: unknown */
 };
 
 static inline void hd__waitq_lock(struct hd_waitq *q)
@@ -180,6 +181,13 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
 
 /* As hd__unpark, for a process at home here that the runner hands the worker to: it is ready, and in no queue. */
 struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x);
+
+/* The exact time, for a process or a plain thread. */
+static inline hd_time hd__exact_time(struct hd_worker *w)
+{
+	const struct hd__clock *clock = w != NULL ? w->sched->doors.clock : hd__plain_clock;
+	return clock->now(clock);
+}
 
 /* Whether a deadline has passed; reads the clock only if it must. */
 static inline bool hd__is_past(struct hd_worker *w, hd_time until)

@@ -2,7 +2,7 @@
 #include <heddle.h>
 
 static hd_semaphore one = HD_SEMAPHORE(1);
-static hd_mutex mutex = HD_MUTEX(HD_BARGING);
+static hd_mutex mutex = HD_MUTEX(HD_IN_ORDER);
 static hd_monitor monitor = HD_MONITOR(0);
 static hd_event event = HD_EVENT(HD_EVENT_AUTO);
 static hd_local local = HD_LOCAL(nullptr);

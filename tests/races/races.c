@@ -102,11 +102,11 @@ static void lock_new(unsigned flags)
 }
 static void lock_fifo(void)
 {
-	lock_new(0);
+	lock_new(HD_IN_ORDER);
 }
 static void lock_barging(void)
 {
-	lock_new(HD_BARGING);
+	lock_new(0);
 }
 static void lock_by_priority(void)
 {
@@ -142,12 +142,12 @@ static int ready;
 
 static void new_monitor(void)
 {
-	hd_monitor_init(&monitor, 0);
+	hd_monitor_init(&monitor, HD_IN_ORDER);
 	ready = 0;
 }
 static void new_barging_monitor(void)
 {
-	hd_monitor_init(&monitor, HD_BARGING);
+	hd_monitor_init(&monitor, 0);
 	ready = 0;
 }
 

@@ -575,36 +575,6 @@ HD_PROCESS_TEST(inherit_is_undone_by_a_wait_that_gives_the_mutex_up)
 	CHECK_STR(trace_text(), "low high middle low-again ");
 }
 
-/* ---- barging ---- */
-
-static void *low_barges(void *arg)
-{
-	struct hd_mutex *m = arg;
-	static struct actor first, high;
-
-	first = (struct actor){ .word = "first", .wants = m };
-	high = (struct actor){ .word = "high", .wants = m };
-	CHECK_EQ(hd_mutex_lock(m, HD_FOREVER), 0);
-	spawn_actor(15, &first);
-	await_queued(&m->waiters, 1);
-	spawn_actor(60, &high);
-	CHECK_EQ(hd_mutex_unlock(m), 0); /* the first is woken, but does not run: */
-	CHECK_EQ(hd_mutex_lock(m, HD_FOREVER), 0);
-	spawn_word(40, "middle");
-	trace("low ");
-	CHECK_EQ(hd_mutex_unlock(m), 0);
-	return NULL;
-}
-
-/* Who takes it before the waiter that was woken is waited for by all the others. */
-HD_PROCESS_TEST(inherit_with_barging_reaches_who_barges)
-{
-	struct hd_mutex m = HD_MUTEX(HD_INHERIT | HD_BARGING);
-
-	play(20, low_barges, &m);
-	CHECK(strncmp(trace_text(), "middle ", 7) != 0);
-}
-
 /* ---- on several workers ---- */
 
 static struct hd_mutex far = HD_MUTEX(HD_INHERIT);

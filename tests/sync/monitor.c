@@ -546,6 +546,7 @@ HD_PROCESS_TEST(monitor_terminate_of_who_was_signalled_does_not_lose_the_monitor
 
 HD_PROCESS_TEST(monitor_signal_to_a_suspended_waiter_is_kept_for_it)
 {
+	hd_monitor_init(&monitor, HD_IN_ORDER);
 	hd_pid a = spawn_waiter(50, "a");
 
 	spawn_waiter(50, "b");
@@ -651,6 +652,7 @@ HD_PROCESS_TEST(monitor_wait_while_is_cancelled_inside)
 /* The mutex is free: it is the waiter's before it runs. */
 HD_PROCESS_TEST(condition_signal_without_the_mutex_passes_it_on)
 {
+	hd_monitor_init(&monitor, HD_IN_ORDER);
 	hd_pid low = spawn_waiter(30, "low");
 
 	await_queued(&monitor.changed.waiters, 1);

@@ -230,6 +230,7 @@ HD_PROCESS_TEST(mutex_by_priority_ranks_a_thread_as_a_user)
 /* Handed over, not freed: nobody comes in between, though the next has not run yet. */
 HD_PROCESS_TEST(mutex_is_the_next_waiters_before_it_runs)
 {
+	hd_mutex_init(&mutex, HD_IN_ORDER);
 	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	hd_pid low = spawned(hd_spawn_at(30, take_turn, (void *)"low"));
 	await_queued(&mutex.waiters, 1);
@@ -290,7 +291,7 @@ HD_PROCESS_TEST(mutex_wait_names_its_holder)
 
 HD_PROCESS_TEST(mutex_barging_can_be_had_before_the_waiter_that_was_woken)
 {
-	hd_mutex_init(&mutex, HD_BARGING);
+	hd_mutex_init(&mutex, 0);
 	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	hd_pid low = spawned(hd_spawn_at(30, take_turn, (void *)"low"));
 	await_queued(&mutex.waiters, 1);
@@ -310,7 +311,7 @@ HD_PROCESS_TEST(mutex_barging_keeps_the_place_of_who_was_woken_in_vain)
 {
 	hd_pid pids[2];
 
-	hd_mutex_init(&mutex, HD_BARGING);
+	hd_mutex_init(&mutex, 0);
 	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	pids[0] = spawned(hd_spawn_at(30, take_turn, (void *)"first"));
 	await_queued(&mutex.waiters, 1);
@@ -329,7 +330,7 @@ HD_PROCESS_TEST(mutex_barging_keeps_the_place_of_who_was_woken_in_vain)
 /* It was woken, and ends or gives up before it has it: the wake goes on to the next. */
 HD_PROCESS_TEST(mutex_barging_wake_is_not_lost_with_the_one_that_was_woken)
 {
-	hd_mutex_init(&mutex, HD_BARGING);
+	hd_mutex_init(&mutex, 0);
 	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	hd_pid a = spawned(hd_spawn_at(30, take_turn, (void *)"a"));
 	await_queued(&mutex.waiters, 1);
@@ -573,6 +574,7 @@ HD_PROCESS_TEST(mutex_granted_to_a_terminated_process_is_given_back)
 
 HD_PROCESS_TEST(mutex_granted_to_a_suspended_waiter_is_kept_for_it)
 {
+	hd_mutex_init(&mutex, HD_IN_ORDER);
 	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	hd_pid a = spawned(hd_spawn_at(50, take_turn, (void *)"a"));
 	spawned(hd_spawn_at(50, take_turn, (void *)"b"));
@@ -622,7 +624,7 @@ static void *hold_on_a_thread(void *arg)
 
 HD_PROCESS_TEST(mutex_passes_between_threads_and_processes)
 {
-	for (unsigned flags = 0; flags < 4; flags++) { /* without HD_BARGING, which has no order */
+	for (unsigned flags = 1; flags <= HD_IN_ORDER; flags++) { /* 0 has no order */
 		hd_mutex_init(&mutex, flags);
 		trace_clear();
 		CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
@@ -760,13 +762,13 @@ static void contend_all(unsigned flags, int n)
 
 HD_WORKERS_TEST(mutex_has_one_owner_at_a_time)
 {
-	contend_all(0, hd_scaled(20000));
+	contend_all(HD_IN_ORDER, hd_scaled(20000));
 	(void)workers;
 }
 
 HD_WORKERS_TEST(mutex_barging_has_one_owner_at_a_time_and_loses_no_wake)
 {
-	contend_all(HD_BARGING, hd_scaled(20000));
+	contend_all(0, hd_scaled(20000));
 	(void)workers;
 }
 
