@@ -63,7 +63,7 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	first = hd__waitq_claim(w, &p->news, HD__CLOSED);
 	if (unlikely(p->news.head != NULL))
 		others = hd__waitq_claim_all(w, &p->news, HD__CLOSED, HD_WAIT_NONE);
-	bool lent = back != NULL && p->turn == hd__turn(w);
+	bool lent = back != NULL && p->arrival == hd__turn(w);
 	bool forget = p->bond == HD__DETACHED, counts = !p->daemon;
 	hd__waitq_unlock(&p->news);
 	/* unless we forget it, p may be joined and spawned anew from here on */

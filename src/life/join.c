@@ -85,12 +85,9 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 	struct hd_process *p, *next = NULL;
 	int err;
 
-	if (unlikely(hd__must_heed(caller->w, until))) {
-		hd__leave(caller->w);
-		err = hd__heed();
+	if (unlikely(hd__must_heed(caller->w, until)) && (err = hd__heed_inside(&caller->w)) != 0) {
 		hd__enter(caller->w = hd__self());
-		if (err != 0)
-			return err;
+		return err;
 	}
 	bool past = unlikely(until != HD_FOREVER) &&
 		    (until <= 0 ||

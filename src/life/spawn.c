@@ -78,7 +78,6 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	 * is not the old process's any more. */
 	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* or a placeholder: a stale request may read it */
 	p->pins = how->pinned || sched->config.pinned;
-	p->turn = 0;
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;

@@ -109,7 +109,7 @@ struct hd_process {
 	struct hd__context context;
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
 	struct hd_worker *home; /* the worker in whose lane it is; hd__move_home alone changes it (*) */
-	uint64_t turn;		/* the turn that its joiner lent it (hd__turn); 0: none */
+	uint64_t arrival;	/* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* the effective one of the control word, once the home worker has looked (*) */

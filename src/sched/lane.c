@@ -149,7 +149,7 @@ struct hd_process *hd__take_better(struct hd_worker *w, int level)
 	return best;
 }
 
-unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v)
+unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe)
 {
 	struct hd_process *chain = NULL, **end = &chain, *p, *next;
 	unsigned n = 0, looks = LOOK_MAX;
@@ -159,7 +159,7 @@ unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v)
 		return 0;
 	hd__runq_spill(&v->runq);
 	for (int l = v->runq.highest; l >= HD__PRIORITY_MIN && n < HALF_MAX && looks > 0; l--)
-		for (p = hd__runq_level(&v->runq, l)->head; p != NULL && n < HALF_MAX && looks > 0; p = next) {
+		for (p = hd__runq_level(&v->runq, l)->head; p != NULL && p->arrival < ripe && n < HALF_MAX && looks > 0; p = next) {
 			next = p->next;
 			if (leave_it || !hd__move_home(p, w)) {
 				looks -= !leave_it;

@@ -49,8 +49,8 @@ bool hd__move_home(struct hd_process *p, struct hd_worker *w);
  * NULL when there is none. If a lane could not be visited, w's runner looks again at its next safe point. */
 struct hd_process *hd__take_better(struct hd_worker *w, int level);
 
-/* Inside no lane: moves every second process that is ready in v's lane and may move, the first included, to w's. Returns how
- * many. */
-unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v);
+/* Inside no lane: moves every second process that is ready in v's lane, arrived there before number `ripe`, and may move, the first
+ * included, to w's. Returns how many. */
+unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe);
 
 #endif

@@ -16,6 +16,7 @@ struct hd__runq {
 	int highest;		 /* the highest priority that is ready; 0: none. Any thread may look: stored with st_rlx */
 	struct hd_process *only; /* the one process that is ready; NULL: none is, or they are in the lists */
 	uint64_t occupied[2];
+	uint64_t arrivals; /* processes that came to a tail, ever; any thread may look: stored with st_rlx */
 	struct hd__level levels[HD__LEVELS];
 };
 
@@ -75,8 +76,16 @@ static inline void hd__runq_spill(struct hd__runq *q)
 	}
 }
 
+/* A number that tells how long p has been ready: what arrived later has a higher one. */
+static inline void hd__runq_number(struct hd__runq *q, struct hd_process *p)
+{
+	p->arrival = ld_rlx(&q->arrivals);
+	bump(&q->arrivals, 1);
+}
+
 static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
 {
+	hd__runq_number(q, p);
 	if (q->highest == 0) {
 		q->only = p;
 		st_rlx(&q->highest, p->priority);
@@ -90,6 +99,7 @@ static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd__level *level = hd__runq_level(q, p->priority);
 
+	p->arrival = 0;
 	hd__runq_spill(q);
 	p->prev = NULL;
 	p->next = level->head;
@@ -164,6 +174,7 @@ static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_p
 {
 	struct hd_process *first = q->only;
 
+	hd__runq_number(q, p);
 	if (first != NULL) {
 		q->only = p;
 		st_rlx(&q->highest, p->priority);

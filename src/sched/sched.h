@@ -81,11 +81,12 @@ void hd__run_next(struct hd_worker *w);
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p);
 
 /* A turn begins when the worker's next process is chosen, and lasts over hand-offs: both numbers count up then. A process that was
- * handed the worker has the turn in p->turn; one that was chosen from a queue has 0 there, or an old one. So a process that ends
+ * handed the worker has the turn in p->arrival, where one that was chosen from a queue has another number. So a process that ends
  * can tell whether its joiner's turn, which it was lent, is still on. */
+#define HD__LENT (UINT64_C(1) << 63)
 static inline uint64_t hd__turn(const struct hd_worker *w)
 {
-	return (w->stats.switches - w->handoffs) << 10 | w->index;
+	return HD__LENT | (w->stats.switches - w->handoffs) << 10 | w->index;
 }
 
 /* The runner ends in the turn that `joiner` has lent it: whether that one may go on at once. */

@@ -18,7 +18,7 @@
 #define SEARCH_RARELY 16       /* then one in so many idle times */
 #define RIPE HD_US(5)	       /* what has been ready behind a runner for so long may be taken */
 #define PATIENCE_MIN 2	       /* calls for which surplus waits for its worker: see hd__leave_surplus */
-#define PATIENCE_MAX 64
+#define PATIENCE_MAX 65536
 
 static _Thread_local struct hd_worker *self;
 
@@ -198,14 +198,16 @@ static struct hd_worker *with_surplus(struct hd_worker *w, unsigned last)
 	return NULL;
 }
 
-/* Looks about, for as long as waking w would cost: for news, and for what has been ready behind another worker's runner for a
- * while without a break, of which it takes half. In any case it looks at each worker once. */
+/* Looks about, for as long as waking w would cost: for news, and for processes that have been ready behind another worker's runner for a
+ * while, of which it takes half. Those that wait for less are partners of the runner, or soon run there. In any case it looks at
+ * each worker once. */
 static bool find_something(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched), since = now, cost = ld_rlx(&sched->wake_cost);
 	hd_time until = now + (cost < SEARCH_LONG ? cost : SEARCH_LONG);
-	struct hd_worker *v = NULL; /* which is being watched */
+	struct hd_worker *v = NULL; /* which is being watched, */
+	uint64_t ripe = 0;	    /* since it had had so many arrivals */
 	unsigned last = w->index, looks = 0;
 
 	for (;;) {
@@ -213,6 +215,7 @@ static bool find_something(struct hd_worker *w)
 			looks++;
 			last = v->index;
 			since = now;
+			ripe = ld_rlx(&v->runq.arrivals);
 		}
 		if (v == NULL && now >= until)
 			return false;
@@ -226,14 +229,14 @@ static bool find_something(struct hd_worker *w)
 		now = hd__clock(sched);
 		if (v == NULL || now - since < RIPE)
 			continue;
-		unsigned n = hd__take_half(w, v);
+		unsigned n = hd__take_half(w, v, ripe);
 		if (n > 0) {
 			end_search(w);
 			if (n > 1 && ld_rlx(&sched->board.idlers) > 0)
 				hd__wake_searcher(sched); /* there is more than w can run at once */
 			return true;
 		}
-		v = NULL; /* its worker was faster, or what it has is pinned */
+		v = NULL; /* its worker was faster, or what it has is fresh, or pinned */
 	}
 }
 
@@ -263,7 +266,7 @@ static bool search(struct hd_worker *w)
 		if (!found && patience < PATIENCE_MAX)
 			st_rlx(&sched->patience, 2 * patience);
 		else if (found && patience > PATIENCE_MIN)
-			st_rlx(&sched->patience, patience / 2);
+			st_rlx(&sched->patience, PATIENCE_MIN);
 	}
 	return found;
 }

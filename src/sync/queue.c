@@ -111,7 +111,7 @@ int hd__queue_take_locked(struct hd_worker *w, hd_queue *q, void *item, struct h
 }
 
 /* Ends a call that did not wait. */
-static inline int finish(struct hd_worker *w, hd_queue *q, int err, struct hd_waiter *woken)
+__attribute__((always_inline)) static inline int finish(struct hd_worker *w, hd_queue *q, int err, struct hd_waiter *woken)
 {
 	hd__waitq_unlock(&q->waiters);
 	if (woken != NULL)

@@ -257,6 +257,15 @@ int hd__heed(void)
 	return -ECANCELED;
 }
 
+int hd__heed_inside(struct hd_worker **w)
+{
+	hd__leave(*w);
+	int err = hd__heed();
+	if (err == 0)
+		hd__enter(*w = hd__self());
+	return err;
+}
+
 /* Calls that have something to put in order before the caller may end: they heed again when that is done. */
 static bool heeds_later(enum hd_wait why)
 {
@@ -282,7 +291,8 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 }
 
 /* The caller's wait has been set up: gives the worker away until it is decided. */
-static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why, bool boosts, struct hd_process *next)
+__attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why, bool boosts,
+							struct hd_process *next)
 {
 	st_rlx(&me->why, (uint8_t)why);
 	hd_time now = ld_rlx(&w->sched->now);

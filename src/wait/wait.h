@@ -217,9 +217,12 @@ static inline bool hd__must_heed(struct hd_worker *w, hd_time until)
 	return w != NULL && unlikely(ld_rlx(&w->current->control) & (HD__DOOMED | HD__CANCEL)) && until > 0;
 }
 
+/* As hd__heed, for a caller inside its lane, *w: it is left meanwhile, and for good if the answer is -ECANCELED. */
+int hd__heed_inside(struct hd_worker **w);
+
 /* Where a call begins that may wait: a safe point, and unless it is a mere try a cancellation point. *w is the caller's worker, its
  * lane entered; NULL on a plain thread. Returns 0; -ECANCELED, and the lane is left; does not return when the caller must end. */
-static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
+__attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
 {
 	struct hd_worker *mine = hd__self();
 
@@ -228,13 +231,7 @@ static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
 		mine = hd__safe_point(mine);
 	}
 	*w = mine;
-	if (likely(!hd__must_heed(mine, until)))
-		return 0;
-	hd__leave(mine);
-	int err = hd__heed();
-	if (err == 0)
-		hd__enter(*w = hd__self());
-	return err;
+	return unlikely(hd__must_heed(mine, until)) ? hd__heed_inside(w) : 0;
 }
 
 /* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
