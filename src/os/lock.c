@@ -5,16 +5,20 @@
 #include "context.h"
 
 #define SPINS 100
+#define YIELDS 50 /* after so many rounds the thread sleeps between two: under SCHED_FIFO a yield never lets a lower holder run */
 
 void hd__lock_slowly(unsigned char *lock)
 {
-	for (;;) {
+	for (int rounds = 0;; rounds++) {
 		for (int i = 0; i < SPINS; i++) {
 			unsigned char free = 0;
 			if (ld_rlx(lock) == 0 && cas_acq(lock, &free, 1))
 				return;
 			hd__arch_pause();
 		}
-		hd__os_thread_yield();
+		if (rounds < YIELDS)
+			hd__os_thread_yield();
+		else
+			hd__os_thread_nap();
 	}
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/fault.h"
@@ -73,4 +74,12 @@ int hd__os_thread_count(void)
 void hd__os_thread_yield(void)
 {
 	sched_yield();
+}
+
+void hd__os_thread_nap(void)
+{
+	int saved = errno;
+
+	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	errno = saved;
 }

@@ -25,4 +25,7 @@ int hd__os_thread_id(void);
 /* Gives the CPU to another kernel thread. */
 void hd__os_thread_yield(void);
 
+/* Sleeps for some 50 us, so that any other kernel thread can run. */
+void hd__os_thread_nap(void);
+
 #endif

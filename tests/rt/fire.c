@@ -52,7 +52,8 @@ static void *call_in(void *arg)
 			CHECK(pid > 0 || pid == -EPERM || pid == -ESHUTDOWN);
 			if (pid > 0) {
 				CHECK(is_answer(hd_resume(pid)));
-				CHECK(is_answer(hd_join(pid, NULL, HD_FOREVER)));
+				err = hd_join(pid, NULL, HD_FOREVER);
+				CHECK(is_answer(err) || err == -EBUSY); /* in the next runtime the id is another process's */
 			}
 			break;
 		case 2:

@@ -347,6 +347,12 @@ int hd__os_thread_id(void)
 	return hd__sim_threads ? (int)s.current + 1 : 1;
 }
 
+void hd__os_thread_nap(void)
+{
+	if (hd__sim_threads)
+		sleep_on(NULL, s.now + HD_US(50));
+}
+
 void hd__os_thread_yield(void)
 {
 	sched_yield();
