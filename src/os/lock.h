@@ -1,10 +1,10 @@
 /* os/lock.h - a lock of one byte, for short times.
  *
  * Nothing of it is touched after its release, so it may live in memory that the next holder frees. The holder does not sleep,
- * does not switch (except in hd__park, which releases on the next stack) and calls no function of the program. It may take
- * further locks, in the order lane, wait queue, then stacks, table or trace; call what the primitive itself needs under its
- * lock (x->left in wait.c, the spawn in group.c); and make system calls that wait for no other thread (guards and discards in
- * stack.c, a futex wake). */
+ * does not switch (except in hd__park, which releases on the next stack) and calls no function of the program. It may
+ *   take further locks     a lane, then a wait queue (a condition's, then its mutex's), then stacks, table or trace
+ *   call its primitive     x->left in wait.c, the spawn in group.c
+ *   call the kernel        guards and discards in stack.c, a futex wake; rt/ allocates and prints for its deadlock reports */
 #ifndef OS_LOCK_H
 #define OS_LOCK_H
 
