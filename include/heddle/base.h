@@ -54,7 +54,7 @@ enum hd_wait {
 	HD_WAIT_TERMINATE, /* hd_terminate: for another process to end */
 	HD_WAIT_MUTEX,	   /* hd_mutex_lock, hd_monitor_enter */
 	HD_WAIT_CONDITION, /* hd_monitor_wait, hd_condition_wait */
-	HD_WAIT_REENTER,   /* the same, signalled or not any more: for the mutex */
+	HD_WAIT_REENTER,   /* hd_monitor_wait, hd_condition_wait: that wait is over, and it waits for the mutex */
 	HD_WAIT_READ,	   /* hd_rwlock_read */
 	HD_WAIT_WRITE,	   /* hd_rwlock_write */
 	HD_WAIT_BARRIER,   /* hd_barrier_wait */
@@ -66,7 +66,7 @@ enum hd_wait {
 	HD_WAIT_NEXT,	   /* hd_queue_next */
 	HD_WAIT_SELECT,	   /* hd_select */
 	HD_WAIT_GROUP,	   /* hd_group_wait */
-	HD_WAIT_REST	   /* the same, for members that were cancelled */
+	HD_WAIT_REST	   /* hd_group_wait, or the owner ends: for members that were told to stop */
 };
 
 /* A request to a worker, inside what it is about. Private. */

@@ -1,9 +1,10 @@
 /* heddle/group.h - processes that begin and end together.
  *
- * A group is opened by the first spawn into it and closed by hd_group_wait, which returns when every member has ended. The first member
- * that fails cancels the rest. Nobody gets lost: if the process that opened it is cancelled or ends, or time is up, the members are
- * stopped, and waited for. Groups nest: a member may open its own, and a process several, which it closes in the opposite order. A process
- * that returns with a group open aborts the program. Zeroed memory is a group without members. */
+ * The first spawn into a group opens it; the caller is its owner. hd_group_wait closes it, and returns when every member has
+ * ended. The first member that fails cancels the rest. No member is left behind: if the owner is cancelled or ends, or its time
+ * is up, the members are told to stop, and the owner waits for them. Groups nest: a member may open its own, and a process
+ * several, which it closes in the opposite order. A process that returns with a group open aborts the program. Zeroed memory is
+ * a group without members. */
 #ifndef HEDDLE_GROUP_H
 #define HEDDLE_GROUP_H
 
@@ -22,22 +23,22 @@ struct hd_group {
 	size_t count; /* of members that have not ended */
 	int err;      /* of the first that failed */
 	bool cancelled, doomed;
-	hd_pid owner;		  /* that opened it */
-	struct hd_group *outer;	  /* that its owner opened before */
-	struct hd_cleanup *below; /* what its owner had pushed before */
+	hd_pid owner;		  /* the process that opened it */
+	struct hd_group *outer;	  /* the group that its owner opened before */
+	struct hd_cleanup *below; /* the cleanup that its owner had pushed last then */
 };
 
-/* Spawns a member, as hd_spawn; hd_spawn_with and hd_spawn.group for everything else. The process that opened the group may, and any
- * member. Returns its id, and errors as hd_spawn_with; -ECANCELED when the group was cancelled, or a member has failed. A member is
- * detached. Process only (else -EPERM). */
+/* Spawns a member, as hd_spawn; hd_spawn_with and hd_spawn.group for everything else. For the owner and the members of the
+ * group. Returns its id, and errors as hd_spawn_with; -ECANCELED when the group was cancelled, or a member has failed. A member
+ * is detached. Process only (else -EPERM). */
 HD_API hd_pid hd_group_spawn(struct hd_group *g, hd_entry entry, void *arg);
 
-/* Waits until every member has ended; then the group is as new. Returns 0; the error of the first that failed; when `until` came, or
- * the caller was cancelled, before that: cancels the members, goes on waiting for them, and returns -ETIMEDOUT or -ECANCELED.
- * -EPERM when the caller did not open it, or on a plain thread. Cancellation point. */
+/* Waits until every member has ended; then the group is as new. Returns 0; the error of the first member that failed; when
+ * `until` came, or the caller was cancelled, before that: cancels the members, goes on waiting for them, and returns -ETIMEDOUT
+ * or -ECANCELED. -EPERM when the caller is not its owner, or on a plain thread. Cancellation point. */
 HD_API int hd_group_wait(struct hd_group *g, hd_time until);
 
-/* Cancels all members, and lets no more in. Returns 0; -EPERM when no runtime runs. Any thread, while the group is open. */
+/* Cancels all members, and refuses new ones. Returns 0; -EPERM when no runtime runs. Any thread, while the group is open. */
 HD_API int hd_group_cancel(struct hd_group *g);
 
 HD_END

@@ -1,8 +1,9 @@
 /* heddle/monitor.h - monitors, and condition variables.
  *
- * A monitor is a mutex and any number of conditions to wait for inside it. To wait leaves the monitor, however often it was entered,
- * and enters it again before it returns; whoever signals goes on, and the one that was signalled gets the monitor when it is free,
- * in its turn. A process that is ended while it waits is inside when its cleanups run. Somebody may have been there in between: look again whether what was waited for is so. Zeroed memory is ready. */
+ * A monitor is a mutex and any number of conditions to wait for inside it. A wait leaves the monitor, however often the caller
+ * had entered it, and enters it again before it returns. The signaller goes on; the signalled waiter enters as hd_mutex_lock
+ * would, so another process may have been inside in between: test again what was waited for. A process that is ended while it
+ * waits is inside when its cleanups run. Zeroed memory is ready. */
 #ifndef HEDDLE_MONITOR_H
 #define HEDDLE_MONITOR_H
 
@@ -15,7 +16,7 @@ HD_BEGIN
 struct hd_condition {
 	struct hd_waitq waiters;
 };
-/* A condition that nobody waits for. */
+/* A condition without waiters. */
 #define HD_CONDITION                                                                                                           \
 	{                                                                                                                      \
 		{                                                                                                              \
@@ -28,7 +29,7 @@ struct hd_monitor {
 	struct hd_mutex mutex;
 	struct hd_condition changed; /* the condition that NULL means */
 };
-/* A monitor that nobody is in; flags as of a mutex. */
+/* A free monitor; flags as of a mutex. hd_monitor_init makes one of memory that is not in use; any thread. */
 #define HD_MONITOR(flags)                                                                                                      \
 	{                                                                                                                      \
 		HD_MUTEX(flags), HD_CONDITION                                                                                  \
@@ -40,22 +41,23 @@ HD_API int hd_monitor_enter(struct hd_monitor *m, hd_time until);
 HD_API int hd_monitor_exit(struct hd_monitor *m);
 HD_API int hd_monitor_critical(struct hd_monitor *m, void (*fn)(void *arg), void *arg, hd_time until);
 
-/* Waits for a signal to c (NULL: the monitor's own condition). The caller has the monitor again, as deep as before, whatever is
- * answered: 0 when signalled; -ETIMEDOUT or -ECANCELED, and then no signal was taken; -EPERM when the caller was not inside.
- * Cancellation point. Process or plain thread. */
+/* Waits for a signal to c (NULL: the monitor's own condition). Returns 0 when signalled; -ETIMEDOUT or -ECANCELED, and then no
+ * signal was taken; in all three cases the caller has the monitor again, as deep as before. -EPERM when the caller was not
+ * inside. Cancellation point. Process or plain thread. */
 HD_API int hd_monitor_wait(struct hd_monitor *m, struct hd_condition *c, hd_time until);
 
-/* Waits for signals to c as long as is_so(arg) is true; it is asked inside the monitor. One deadline for all of it. Returns 0 when it is
- * not so any more; else as hd_monitor_wait. */
+/* Waits for signals to c as long as is_so(arg), called inside the monitor, is true. One deadline for all of it. Returns 0 when
+ * it is not so any more; errors as hd_monitor_wait. Cancellation point if it waits. Process or plain thread. */
 HD_API int hd_monitor_wait_while(struct hd_monitor *m, struct hd_condition *c, bool (*is_so)(void *arg), void *arg,
 				 hd_time until);
 
-/* Ends the wait of the first, or of all, who wait for c. Returns 0, also when nobody does; -EPERM when the caller is not inside.
- * Process or plain thread. */
+/* Ends the wait of the first waiter for c (NULL: the monitor's own condition), or of all. Returns 0, also when there is none;
+ * -EPERM when the caller is not inside. Process or plain thread. */
 HD_API int hd_monitor_signal(struct hd_monitor *m, struct hd_condition *c);
 HD_API int hd_monitor_signal_all(struct hd_monitor *m, struct hd_condition *c);
 
-/* As hd_monitor_wait, hd_monitor_signal and hd_monitor_signal_all, with a plain mutex. To signal, the caller need not have it. All who wait at one time wait with the same mutex. */
+/* As hd_monitor_wait, hd_monitor_signal and hd_monitor_signal_all, with a mutex of the program's. A signaller need not own it.
+ * All waiters of a condition at one time must use the same mutex. */
 HD_API int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until);
 HD_API int hd_condition_signal(struct hd_condition *c);
 HD_API int hd_condition_signal_all(struct hd_condition *c);

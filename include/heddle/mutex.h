@@ -13,24 +13,23 @@ HD_BEGIN
 
 /* How it behaves: flags for HD_MUTEX and hd_mutex_init. */
 enum {
-	HD_BY_PRIORITY = 1, /* unlocking hands it to the waiter with the highest priority, first come among equals; costs a look at every
-			     * waiter */
-	HD_INHERIT = 2,	    /* the owner has at least the priority of its waiters, through chains of such mutexes; handed over in order */
-	HD_IN_ORDER = 4	    /* unlocking hands it to the first waiter: strict, and slower when processes on several workers want it */
+	HD_BY_PRIORITY = 1, /* unlocking looks at every waiter, and hands it to the first of those with the highest priority */
+	HD_INHERIT = 2, /* the owner has at least its waiters' priority, through chains of such mutexes; handed over in order */
+	HD_IN_ORDER = 4 /* unlocking hands it to the first waiter; slower when processes on several workers want it */
 };
 
-/* All of it is private. It may be freed as soon as nobody uses it. */
+/* All of it is private. It may be freed as soon as it is free and no caller will use it again. */
 struct hd_mutex {
 	struct hd_waitq waiters;
 	unsigned char flags;
-	unsigned char waking;	    /* a waiter was woken to compete for it, and has not tried yet: how often it was unlocked since */
-	bool overdue;		    /* a waiter has waited for too long: it is handed over next */
+	unsigned char waking;	    /* a waiter was woken to compete, and has not tried yet: 1 + unlocks since; else 0 */
+	bool overdue;		    /* a waiter has waited for too long: the next unlock hands it over */
 	unsigned depth;		    /* times locked by its owner */
-	int64_t owner;		    /* a process, or less a thread; 0: free */
+	int64_t owner;		    /* id of a process; below 0: of a plain thread; 0: free */
 	struct hd_mutex *next_held; /* HD_INHERIT: the owner's next */
 };
 
-/* A free mutex with flags from above; 0 is none. */
+/* A free mutex with flags from above; 0 is none. hd_mutex_init makes one of memory that is not in use; any thread. */
 #define HD_MUTEX(flags)                                                                                                        \
 	{                                                                                                                      \
 		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, NULL                                                               \
@@ -42,11 +41,12 @@ HD_API void hd_mutex_init(struct hd_mutex *m, unsigned flags);
  * thread. */
 HD_API int hd_mutex_lock(struct hd_mutex *m, hd_time until);
 
-/* The same without waiting. Returns 0; -EAGAIN when somebody else has it; -EOVERFLOW. Process or plain thread. */
+/* As hd_mutex_lock, but never waits. Returns 0; -EAGAIN when another process or thread owns it; -EOVERFLOW. Process or plain
+ * thread. */
 HD_API int hd_mutex_try_lock(struct hd_mutex *m);
 
-/* Unlocks it once; the last time, it is free, or the next waiter's. Returns 0; -EPERM when the caller does not own it. Process or plain
- * thread. */
+/* Unlocks it once. When its owner has unlocked it as often as locked, it is free, or handed to a waiter. Returns 0; -EPERM when
+ * the caller does not own it. Process or plain thread. */
 HD_API int hd_mutex_unlock(struct hd_mutex *m);
 
 /* Whether the caller owns it. Process or plain thread. */

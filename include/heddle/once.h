@@ -1,7 +1,7 @@
-/* heddle/once.h - something that is done once, by whoever comes first.
+/* heddle/once.h - something that is done once, by the first caller.
  *
- * The first that comes does it; who comes later waits until it is done. If the one that does it ends before it is done, the next waiter does it. Zeroed memory is
- * ready. */
+ * The first caller does it; later callers wait until it is done. If the process that does it ends before it is done, the next
+ * waiter does it. Zeroed memory is ready. */
 #ifndef HEDDLE_ONCE_H
 #define HEDDLE_ONCE_H
 
@@ -13,7 +13,7 @@ HD_BEGIN
 struct hd_once {
 	struct hd_waitq waiters;
 	unsigned char state;
-	int64_t doer; /* whoever does it now: a process, or less a thread */
+	int64_t doer; /* does it now: id of a process; below 0: of a plain thread; 0: none */
 };
 /* Not done yet. */
 #define HD_ONCE                                                                                                                \
@@ -21,9 +21,9 @@ struct hd_once {
 		{ NULL, NULL, 0 }, 0, 0                                                                                        \
 	}
 
-/* Calls fn(arg), unless that was done already. Returns 0 when it has been done, by the caller or by another; -ETIMEDOUT when
- * somebody else was still at it; -ECANCELED when the caller was cancelled; -EDEADLK when the caller is, inside fn. Cancellation point, but for the one that calls
- * fn. Process or plain thread. */
+/* Calls fn(arg), unless that was done already. Returns 0 when it has been done, by this caller or by another; -ETIMEDOUT when
+ * another caller was still doing it; -ECANCELED when the caller was cancelled, and then it has not called fn; -EDEADLK when it
+ * is called from inside fn. Cancellation point. Process or plain thread. */
 HD_API int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time until);
 
 /* Whether it has been done. Any thread. */

@@ -1,9 +1,9 @@
 /* heddle/process.h - lightweight processes.
  *
- * A process runs a function on a stack of its own until it returns, waits, yields or a higher priority takes the worker.
- * Within a priority, processes run in the order in which they became ready; a lower priority runs only when no higher one
- * can. Every heddle call is a safe point, where a process that should not be running now gives way (but not hd_self and the
- * calls on locals: they only look at the caller). */
+ * A process runs a function on a stack of its own until it returns, waits, yields or a higher priority takes the worker. Within
+ * a priority, the processes of a worker run in the order in which they became ready; a lower priority runs only when no higher
+ * one can. Heddle calls are safe points, where a process that should not be running now gives way. Not so the calls that only
+ * look at the caller or set something of its own: hd_self, hd_pin, hd_mutex_is_mine, those on locals, cleanups and the like. */
 #ifndef HEDDLE_PROCESS_H
 #define HEDDLE_PROCESS_H
 
@@ -44,7 +44,7 @@ struct hd_spawn {
 	size_t stack_size;	/* bytes, rounded up to a power of two; 0 is the runtime's */
 	bool suspended;		/* does not start before hd_resume */
 	bool daemon;		/* does not keep the runtime running */
-	bool detached;		/* nobody will join it */
+	bool detached;		/* it cannot be joined, and is forgotten when it ends */
 	bool pinned;		/* stays on one kernel thread, as if between hd_pin and hd_unpin */
 	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
 };
@@ -68,18 +68,18 @@ HD_API hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *ar
 /* The calling process; 0 on a plain thread. */
 HD_API hd_pid hd_self(void);
 
-/* Goes to the tail of the caller's level, so that its equals run first. Never lets a lower priority run. Returns 0; -EPERM on
- * a plain thread. */
+/* Puts the caller at the tail of its level, so that its equals on this worker run first. Never lets a lower priority run.
+ * Returns 0; -EPERM on a plain thread. */
 HD_API int hd_yield(void);
 
-/* A safe point and nothing else: gives way to a higher priority, or when the quantum is over, or to whoever asked the caller
- * to stop. Costs a few instructions when there is nothing to do; put one into long loops. Returns 0; -EPERM on a plain
+/* A safe point and nothing else: the caller gives way to a higher priority, or because its quantum is over, or stops if it was
+ * suspended. Costs a few instructions when there is nothing to do; put one into long loops. Returns 0; -EPERM on a plain
  * thread. */
 HD_API int hd_checkpoint(void);
 
-/* From hd_pin to hd_unpin the calling process stays on its kernel thread: thread-local variables, and library code that has some, can be
- * relied upon across heddle calls. They nest. Outside, every heddle call may return on another kernel thread. Returns 0; -EINVAL when
- * there is nothing to unpin, or it is pinned 65,535 times; -EPERM on a plain thread. */
+/* From hd_pin to hd_unpin the calling process stays on its kernel thread: thread-local variables, and library code that has
+ * some, can be relied upon across heddle calls. The calls nest. Outside, every heddle call may return on another kernel thread.
+ * Returns 0; -EINVAL when there is nothing to unpin, or the caller is pinned 65,535 times; -EPERM on a plain thread. */
 HD_API int hd_pin(void);
 HD_API int hd_unpin(void);
 
@@ -88,13 +88,13 @@ HD_API int hd_unpin(void);
  * twice is the same as once. Returns
  *
  *   0              it has stopped; when pid is the caller: it was stopped and has been resumed
- *   -EINPROGRESS   `until` was already past: it will stop, and nobody waits for it
+ *   -EINPROGRESS   `until` was already past: it will stop, and the call has not waited
  *   -ETIMEDOUT     it will stop, but had not by then
  *   -ECANCELED     it will stop, but the caller was cancelled meanwhile
  *   -ESRCH         there is no such process, or it has ended, or was terminated
  *   -EPERM         no runtime runs
  *
- * Any thread. Cancellation point. */
+ * Any thread. Cancellation point if it waits. */
 HD_API int hd_suspend(hd_pid pid, hd_time until);
 
 /* Lets a suspended process go on, at the tail of its level; if it still waits for something, it goes on waiting. Returns 0;
@@ -116,14 +116,16 @@ struct hd_end {
 };
 
 /* Waits until a process has ended and forgets it; its id is dead afterwards. `result` (may be NULL) receives what its entry
- * returned, NULL if it did not end by returning; hd_join_end tells how it ended. A ready process that has not run yet runs at
- * once, before its equals, unless a higher priority is ready; if it ends without having waited or given way, the caller goes on
- * at once too, else at the tail of its level. (There and back are two hand-offs: 64 in a row at most.) Returns
+ * returned, NULL if it did not end by returning; hd_join_end tells how it ended. A process that is ready on the caller's worker
+ * and has not run yet runs at once, before its equals, unless a higher priority is ready; if it ends without having waited or
+ * given way, the caller goes on at once too, else at the tail of its level. (There and back are two hand-offs: 64 in a row at
+ * most.) Returns
  *
  *   0            it has ended
  *   -ETIMEDOUT   it had not, by `until`; it can be joined again
+ *   -ECANCELED   the caller was cancelled; it can be joined again
  *   -EDEADLK     pid is the caller
- *   -EBUSY       somebody else is joining it
+ *   -EBUSY       another process or thread is joining it
  *   -EINVAL      it is detached
  *   -ESRCH       there is no such process: it never existed, was joined, or was detached and has ended
  *   -EPERM       no runtime runs
@@ -132,8 +134,8 @@ struct hd_end {
 HD_API int hd_join(hd_pid pid, void **result, hd_time until);
 HD_API int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until);
 
-/* Nobody will join it: it is forgotten when it ends, or now if it has. Returns 0; -EINVAL when it is detached already; -EBUSY
- * when somebody is joining it; -ESRCH; -EPERM when no runtime runs. Any thread. */
+/* Detaches a process: it cannot be joined, and is forgotten when it ends, or now if it has. Returns 0; -EINVAL when it is
+ * detached already; -EBUSY while a process or thread is joining it; -ESRCH; -EPERM when no runtime runs. Any thread. */
 HD_API int hd_detach(hd_pid pid);
 
 /* Ends the calling process, as returning `result` from its entry would. Does not return, except -EPERM on a plain thread. */
@@ -143,9 +145,9 @@ HD_API int hd_exit(void *result);
  * and -EINVAL when err is 0. */
 HD_API int hd_fail(int err);
 
-/* Makes a process end at its next cancellation point, also if it waits for a mutex: its cleanups run (cancel.h), its locals are destroyed.
- * One that has disabled cancellation ends when it enables it again; one that is suspended is so no more; one that never ran just ends.
- * Until it is dead it has at least the caller's priority. Returns
+/* Makes a process end at its next cancellation point, also if it waits for a mutex: its cleanups run (cancel.h), its locals are
+ * destroyed. If it has disabled cancellation, it ends after it has enabled it again; if it is suspended, it goes on, to end; if
+ * it never ran, it ends without running. Until it is dead it has at least the caller's priority. Returns
  *
  *   0            it is dead; it can still be joined
  *   -ETIMEDOUT   it was not, by `until`; it will end nevertheless
@@ -156,15 +158,17 @@ HD_API int hd_fail(int err);
  * On itself it is hd_exit(NULL). Any thread. Cancellation point. */
 HD_API int hd_terminate(hd_pid pid, hd_time until);
 
-/* The same without waiting, and with a reason (any number), which hd_join_end tells; the first one counts. Returns 0; -ESRCH; -EPERM. On
- * itself it does not return. Any thread. */
+/* As hd_terminate, but does not wait, and gives a reason (any number), which hd_join_end tells; the first reason counts.
+ * Returns 0; -ESRCH; -EPERM. If pid is the caller, it does not return. Any thread. */
 HD_API int hd_kill(hd_pid pid, int reason);
 
-/* Returns a process's own priority, 10 to 80, without what it has for others' sake (HD_INHERIT); -ESRCH; -EPERM when no runtime runs. Any thread. */
+/* Returns a process's own priority, 10 to 80, without a boost by waiters (HD_INHERIT) or hd_terminate; -ESRCH; -EPERM when no
+ * runtime runs. Any thread. */
 HD_API int hd_priority(hd_pid pid);
 
-/* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to its new equals and
- * betters. The priority that it has already changes nothing. Returns 0; -EINVAL when out of range; -ESRCH; -EPERM. Any thread. */
+/* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to ready processes of the
+ * new priority or a higher one. The priority that it has already changes nothing. Returns 0; -EINVAL when out of range; -ESRCH;
+ * -EPERM. Any thread. */
 HD_API int hd_set_priority(hd_pid pid, int priority);
 
 /* Gives a process another policy, from its next safe point on. Returns 0; -EINVAL; -ESRCH; -EPERM. Any thread. */
@@ -189,11 +193,11 @@ struct hd_process_info {
 	enum hd_policy policy;
 	int worker;		       /* 0 is the thread that called hd_run */
 	enum hd_wait why;	       /* HD_WAITING: what for */
-	hd_pid holder;		       /* whoever has what it waits for; 0 when unknown */
+	hd_pid holder;		       /* the process that has what it waits for; below 0: a plain thread; 0: unknown */
 	hd_time since;		       /* when it came into this state; good to some milliseconds */
 	hd_time cpu_time;	       /* good to some milliseconds */
 	uint64_t switches;	       /* times it was given a worker */
-	size_t stack_size, stack_used; /* 0 before it first runs; used: the most that anybody needed of this stack, in pages */
+	size_t stack_size, stack_used; /* bytes; 0 before it first runs; used: the most that any process needed of this stack */
 };
 
 /* Describes a process, a zombie included. Returns 0; -ESRCH when it is gone (Pharo's isTerminated: -ESRCH, or HD_ENDED);
@@ -205,8 +209,8 @@ HD_API int hd_process_info(hd_pid pid, struct hd_process_info *info);
  * the runtime does not end while fn runs. */
 HD_API int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg);
 
-/* The processes that are ready at a priority on the caller's worker, in the order in which they would run there. Stores at most n ids and returns how many
- * there are; -EINVAL when out of range; -EPERM on a plain thread. */
+/* The processes that are ready at a priority on the caller's worker, in the order in which they would run there. Stores at most
+ * n ids and returns how many processes there are; -EINVAL when out of range; -EPERM on a plain thread. */
 HD_API int hd_waiting_at(int priority, hd_pid *pids, size_t n);
 
 /* A variable of which every process has its own. Zeroed memory, or HD_LOCAL(destroy), is ready to use; the variable is known

@@ -1,7 +1,8 @@
 /* heddle/promise.h - a value that will be there.
  *
- * A promise is given a value once, or fails once; any number may wait for that, before and after. hd_promise_spawn makes a process
- * whose result is the promise's value. Promises are counted references: whoever made or retained one releases it. */
+ * A promise is given a value once, or fails once; any number of processes and threads may wait for that, before and after.
+ * hd_promise_spawn makes a process whose result is the promise's value. A promise counts its references: the code that made or
+ * retained one releases it. */
 #ifndef HEDDLE_PROMISE_H
 #define HEDDLE_PROMISE_H
 
@@ -11,16 +12,16 @@ HD_BEGIN
 
 typedef struct hd_promise hd_promise;
 
-/* A promise that somebody will set or fail. NULL: no memory. Any thread. */
+/* A promise for hd_promise_set or hd_promise_fail to settle. NULL: no memory. Any thread. */
 HD_API hd_promise *hd_promise_new(void);
 
 /* A promise for what a new process's entry returns. If the process ends otherwise the promise fails: with the error of hd_fail,
- * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. NULL: no memory, no runtime, no entry, or a
- * priority out of range. Any thread, runtime running. */
+ * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. NULL: no memory, no runtime or
+ * one that is ending, no entry, or a priority out of range. Any thread, runtime running. */
 HD_API hd_promise *hd_promise_spawn(hd_entry entry, void *arg);
 HD_API hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg);
 
-/* One more reference, or one less; with the last one it is gone. hd_promise_retain answers its argument. Any thread. */
+/* Adds a reference, or gives one up: without any, the promise is freed. hd_promise_retain answers its argument. Any thread. */
 HD_API hd_promise *hd_promise_retain(hd_promise *p);
 HD_API void hd_promise_release(hd_promise *p);
 
@@ -37,8 +38,9 @@ HD_API int hd_promise_value(hd_promise *p, void **value, hd_time until);
 HD_API bool hd_promise_has_value(const hd_promise *p);
 HD_API bool hd_promise_has_failed(const hd_promise *p);
 
-/* A promise for fn(value, arg), called by a process of its own once p has its value. If p fails, so does this one, with the same error,
- * and fn is not called. NULL: no memory, or no runtime. Any thread, runtime running. */
+/* A promise for fn(value, arg), called by a process of its own once p has its value. If p fails, the new promise fails with the
+ * same error, and fn is not called. NULL: no memory, no runtime or one that is ending, or no fn. Any thread, runtime
+ * running. */
 HD_API hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *value, void *arg), void *arg);
 
 /* Waits for the values of n, one after the other. Returns 0 when all have theirs; the error of the first in the list that has none;

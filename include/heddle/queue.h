@@ -1,7 +1,8 @@
 /* heddle/queue.h - items from many to many.
  *
- * A queue holds items of one size, copied in and out, in order. One with a capacity makes whoever puts too much wait; one without
- * grows. Waiters are served in the order they came. Once closed it takes nothing more, and what is in it can still be had. */
+ * A queue holds items of one size, copied in and out, in order. With a capacity, a put waits while the queue is full; without
+ * one, the queue grows. Waiters are served in the order they came. Once closed, no item can be put; those in it can still be
+ * taken. */
 #ifndef HEDDLE_QUEUE_H
 #define HEDDLE_QUEUE_H
 
@@ -14,7 +15,8 @@ typedef struct hd_queue hd_queue;
 /* A queue for at most `capacity` items (0: any number) of `item_size` bytes (0: mere signals). NULL: no memory. Any thread. */
 HD_API hd_queue *hd_queue_new(size_t item_size, size_t capacity);
 
-/* Frees it, with what is in it. Nobody may use it any more. */
+/* Frees a queue, with what is in it; NULL is none. No process or thread may use it any more: a waiter aborts the program. Any
+ * thread. */
 HD_API void hd_queue_drop(hd_queue *q);
 
 /* Puts a copy of *item at the end. Returns 0; -EPIPE when it is closed, also while waiting; -ENOMEM when one without capacity cannot
@@ -25,21 +27,24 @@ HD_API int hd_queue_put(hd_queue *q, const void *item, hd_time until);
  * Cancellation point. Process or plain thread. */
 HD_API int hd_queue_next(hd_queue *q, void *item, hd_time until);
 
-/* The same without waiting. Returns 0; -EAGAIN when it is full, or empty; -EPIPE; -ENOMEM. Process or plain thread. */
+/* As hd_queue_put and hd_queue_next, but never wait. Return 0; -EAGAIN when it is full, or empty; -EPIPE; -ENOMEM. Process or
+ * plain thread. */
 HD_API int hd_queue_try_put(hd_queue *q, const void *item);
 HD_API int hd_queue_try_next(hd_queue *q, void *item);
 
 /* Copies the first item and leaves it there. Returns 0; -EAGAIN when there is none; -EPIPE when there will be none. Any thread. */
 HD_API int hd_queue_peek(hd_queue *q, void *item);
 
-/* Puts n items, in order and without others' among those that find room together; waits until all are in. Returns how many were put:
- * less than n when it was closed, or time was up, or there was no memory, or the caller was cancelled; the error when none was. As hd_queue_put. */
+/* Puts n items in order; waits until all are in. No other caller's item comes between those that find room together. Returns
+ * how many were put: less than n when the queue was closed, or time was up, or there was no memory, or the caller was
+ * cancelled; the error when none was. As hd_queue_put. */
 HD_API int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time until);
 
 /* Takes up to n items, as many as there are; waits only for the first. Returns how many; the error when none. As hd_queue_next. */
 HD_API int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until);
 
-/* Nothing more can be put; who waits to put, or waits in vain to take, is told (-EPIPE). Returns 0; -EALREADY. Any thread. */
+/* Closes it: no item can be put any more. Calls that wait to put, or to take, return -EPIPE. Returns 0; -EALREADY when it was
+ * closed. Any thread. */
 HD_API int hd_queue_close(hd_queue *q);
 
 /* Whether it was closed. Any thread. */

@@ -1,7 +1,8 @@
 /* heddle/runtime.h - starting, stopping and measuring the runtime.
  *
- * hd_run turns the calling thread into a worker, runs a first process on it and returns when the last process that counts
- * has ended. One runtime at a time; when it has returned it can be run again, and nothing is left of the run before. */
+ * hd_run turns the calling thread into a worker, runs a first process on it and returns when the last process that is not a
+ * daemon has ended. One runtime at a time; when hd_run has returned it can be called again, and nothing is left of the run
+ * before. */
 #ifndef HEDDLE_RUNTIME_H
 #define HEDDLE_RUNTIME_H
 
@@ -10,19 +11,19 @@
 
 HD_BEGIN
 
-/* Where a process goes that a higher priority took the worker from: behind its equals, or before them. */
+/* Where a process goes when a higher priority has taken its worker: behind its equals, or before them. */
 enum hd_preempted {
 	HD_PREEMPTED_TAIL = 0, /* Pharo's way, and the default */
 	HD_PREEMPTED_HEAD      /* POSIX's and Squeak's way */
 };
 
-/* What to do when processes wait for each other in a circle, through mutexes, monitors, rwlocks, joins and the like, while others can
- * still run. When nobody can run any more, hd_run answers -EDEADLK in any case. */
+/* What to do when processes wait for each other in a circle, through mutexes, monitors, rwlocks, joins and the like, while
+ * others can still run. When no process can run and nothing can wake one, hd_run answers -EDEADLK, whatever this says. */
 enum hd_deadlock {
 	HD_DEADLOCK_IGNORE = 0, /* nothing: it is not looked for */
-	HD_DEADLOCK_REPORT, /* who waits for whom, and where, is printed to stderr when the circle closes; and who of a high priority
-				 * waits for one of a low priority that others keep from running */
-	HD_DEADLOCK_ABORT /* the same, and a circle aborts the program */
+	HD_DEADLOCK_REPORT, /* when a circle closes, each of its processes is printed to stderr, where it waits and for which
+			     * process; so is a process that waits for one of a lower priority which others keep from running */
+	HD_DEADLOCK_ABORT   /* as HD_DEADLOCK_REPORT, and a circle aborts the program */
 };
 
 /* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set. */
@@ -42,13 +43,14 @@ struct hd_config {
  *
  *   0            the last process that is not a daemon has ended, and nothing holds the runtime open
  *   code >= 0    hd_shutdown(code) was called
- *   -EDEADLK     nobody can ever run again; who waits for what was printed to stderr
+ *   -EDEADLK     no process can ever run again; what each of them waits for was printed to stderr
  *   -EBUSY       a runtime runs already
  *   -EINVAL      main is NULL, or a value in `config` or in the environment is out of range; which one was printed to stderr
  *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with
  *
- * Whoever is left when the runtime ends is terminated: waits do not return, locals are destroyed, and what has not ended
- * after one second is abandoned. Call it on a plain thread; on a process it answers -EBUSY. */
+ * Processes that are left when the runtime ends are terminated: their waits do not return, their cleanups run, their locals are
+ * destroyed; one that has not ended after one second is abandoned. Call it on a plain thread; on a process it answers
+ * -EBUSY. */
 HD_API int hd_run(const struct hd_config *config, hd_entry main, void *arg);
 
 /* Ends the runtime: hd_run will return `code`. Returns 0, and the caller goes on until it waits for something; -EINVAL when
@@ -61,9 +63,9 @@ HD_API hd_time hd_now(void);
 /* `ns` from now; HD_FOREVER when that is too far to count. Any thread, with or without a runtime. */
 HD_API hd_time hd_after(hd_time ns);
 
-/* Counts what can still wake somebody and that heddle cannot see: a signal handler, a device, a thread to be started. While
- * the count (changed by `delta`, usually 1 or -1) is above 0, hd_run neither returns for want of processes nor declares a
- * deadlock. Returns the new count; -EINVAL when it would fall below 0; -EPERM when no runtime runs. Any thread. */
+/* Counts what can still wake a process and heddle cannot see: a signal handler, a device, a thread to be started. While the
+ * count (changed by `delta`, usually 1 or -1) is above 0, hd_run neither returns for want of processes nor declares a deadlock.
+ * Returns the new count; -EINVAL when it would fall below 0; -EPERM when no runtime runs. Any thread. */
 HD_API int hd_hold_open(int delta);
 
 /* What the runtime has done since hd_run, and what it holds now. */
@@ -81,7 +83,7 @@ struct hd_stats {
 	uint64_t idles;		  /* times a worker had nothing to do */
 	uint64_t wakes;		  /* times a sleeping worker was woken by another thread */
 	uint64_t steals;	  /* times a worker took processes that were ready on another */
-	uint64_t stolen;	  /* how many */
+	uint64_t stolen;	  /* processes taken so */
 	uint64_t timers;	  /* deadlines pending now, forgotten ones included until they are swept */
 	uint64_t live_processes;  /* control blocks in use now, zombies included */
 	uint64_t live_stacks;	  /* stacks in use now */
@@ -89,7 +91,7 @@ struct hd_stats {
 	uint64_t made_stacks;	  /* stacks that ever existed: those in use, cached and without memory */
 };
 
-/* Fills `stats`. Returns 0; -EPERM when no runtime runs. Any thread; another one's view may lag by a few events. */
+/* Fills `stats`. Returns 0; -EPERM when no runtime runs. Any thread; what other threads count may lag by a few events. */
 HD_API int hd_stats(struct hd_stats *stats);
 
 HD_END

@@ -1,7 +1,7 @@
 /* heddle/select.h - waiting for one of several things.
  *
- * Each case says what may happen; exactly one of them does, and hd_select tells which. The others have not: no item, signal or end
- * was taken for them. */
+ * Each case says what may happen; exactly one of them does, and hd_select tells which. For the others no item, signal or end
+ * was taken. */
 #ifndef HEDDLE_SELECT_H
 #define HEDDLE_SELECT_H
 
@@ -34,7 +34,8 @@ struct hd_case {
 	void *record[16];
 };
 
-/* The case that the call of the same name would not have to wait. The item, value or end goes where that call would put it. */
+/* A case that happens when the call in enum hd_case_kind would not have to wait; hd_case_time: when t comes. The item, value or
+ * end goes where that call would put it. Any thread. */
 static inline struct hd_case hd_case_put(hd_queue *q, const void *item)
 {
 	struct hd_case c = { HD_CASE_PUT, 0, q, (void *)(uintptr_t)item, 0, { NULL } };
@@ -66,9 +67,10 @@ static inline struct hd_case hd_case_time(hd_time t)
 	return c;
 }
 
-/* Waits until one of n cases happens; of several that could, any one (hd_select), or the first in the list (hd_select_first). Returns its
- * index, with cases[index].err set: 0, or as the call that it stands for answers when it does not wait any more: -EPIPE of a closed
- * queue, the error of a failed promise, -ESRCH and the like of a join (-EBUSY when a process is in two cases). Or
+/* Waits until one of n cases happens; of several that could, any one (hd_select), or the first in the list (hd_select_first).
+ * Returns its index, with cases[index].err set: 0, or as the call that it stands for answers when it does not wait any more:
+ * -EPIPE of a closed queue, the error of a failed promise, -ESRCH and the like of a join (-EBUSY when a process is in two
+ * cases). Or
  *
  *   -ETIMEDOUT   none had happened by `until`
  *   -ECANCELED   the caller was cancelled, and none happened

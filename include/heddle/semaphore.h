@@ -9,7 +9,8 @@
 
 HD_BEGIN
 
-/* All of it is private. It may be freed as soon as nobody uses it: no call touches it after it could be known to be done. */
+/* All of it is private. The taker of the last signal may free it: hd_semaphore_signal does not touch it after giving the
+ * signal. */
 struct hd_semaphore {
 	struct hd_waitq waiters;
 	unsigned excess;
@@ -17,7 +18,8 @@ struct hd_semaphore {
 	struct hd_note delivery;
 };
 
-/* A semaphore with `n` signals. HD_SEMAPHORE(1) is Pharo's forMutualExclusion. */
+/* A semaphore with `n` signals. HD_SEMAPHORE(1) is Pharo's forMutualExclusion. hd_semaphore_init makes one of memory that is
+ * not in use; any thread. */
 #define HD_SEMAPHORE(n)                                                                                                        \
 	{                                                                                                                      \
 		{ NULL, NULL, 0 }, (n), 0,                                                                                     \
@@ -34,8 +36,8 @@ HD_API int hd_semaphore_wait(struct hd_semaphore *s, hd_time until);
 /* Takes a signal if there is one. Returns 0; -EAGAIN when there is none. Process or plain thread. */
 HD_API int hd_semaphore_try_wait(struct hd_semaphore *s);
 
-/* Gives a signal: to whoever waits longest, or to the next that comes. A waiter of higher priority than the caller runs at
- * once. Returns 0; -EOVERFLOW when 2^32 - 1 signals are held already. Process or plain thread. */
+/* Gives a signal: to the first waiter, or to the next caller of hd_semaphore_wait. A waiter of higher priority than the caller
+ * runs at once. Returns 0; -EOVERFLOW when 2^32 - 1 signals are held already. Process or plain thread. */
 HD_API int hd_semaphore_signal(struct hd_semaphore *s);
 
 /* Whether a wait would find a signal now. Process or plain thread. */

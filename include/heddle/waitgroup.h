@@ -1,6 +1,7 @@
 /* heddle/waitgroup.h - waiting until a number of things have been done.
  *
- * Count up before each begins, down when it is done; who waits goes on when the count is 0. Zeroed memory is a wait group of none. */
+ * Count up before each begins, down when it is done; the waiters go on when the count is 0. Zeroed memory is a wait group with
+ * a count of 0. */
 #ifndef HEDDLE_WAITGROUP_H
 #define HEDDLE_WAITGROUP_H
 
@@ -13,15 +14,15 @@ struct hd_waitgroup {
 	struct hd_waitq waiters;
 	unsigned count;
 };
-/* A wait group with a count of n. */
+/* A wait group with a count of n. hd_waitgroup_init makes one of memory that is not in use; any thread. */
 #define HD_WAITGROUP(n)                                                                                                        \
 	{                                                                                                                      \
 		{ NULL, NULL, 0 }, (n)                                                                                         \
 	}
 HD_API void hd_waitgroup_init(struct hd_waitgroup *g, unsigned n);
 
-/* Changes the count by `delta`; when it becomes 0, all who wait go on. Returns 0; -EINVAL when it would fall below 0, or -EOVERFLOW
- * when it would not fit, and then it is unchanged. Process or plain thread. */
+/* Changes the count by `delta`; when it becomes 0, all waiters go on. Returns 0; -EINVAL when it would fall below 0, or
+ * -EOVERFLOW when it would not fit, and then it is unchanged. Process or plain thread. */
 HD_API int hd_waitgroup_add(struct hd_waitgroup *g, int delta);
 
 /* Counts down by one. As hd_waitgroup_add(g, -1). */

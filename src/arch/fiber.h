@@ -70,7 +70,8 @@ static inline void hd__fiber_leave(struct hd__fiber *from, struct hd__fiber *to,
 #endif
 }
 
-/* On `self`, right after it was jumped to; `thread` learns the bounds of the kernel thread's stack when we came from there. */
+/* On `self`, right after it was jumped to; `thread` learns the bounds of the kernel thread's stack if the jump came from
+ * there. */
 static inline void hd__fiber_arrive(struct hd__fiber *self, struct hd__fiber *thread)
 {
 	(void)self, (void)thread;
@@ -90,7 +91,7 @@ static inline void hd__fiber_arrive(struct hd__fiber *self, struct hd__fiber *th
 #endif
 }
 
-/* The same for one that stops wherever it is, not always on the same stack: `before` learns where it was left. */
+/* As hd__fiber_arrive, for a simulated thread (sim/runtime/), which may stop on any stack: `before` learns which one it was. */
 static inline void hd__fiber_arrive_from(struct hd__fiber *self, struct hd__fiber *before)
 {
 	(void)self, (void)before;

@@ -1,4 +1,4 @@
-/* base/assert.c - last words. */
+/* base/assert.c - messages to stderr, and abort. */
 #include "base/assert.h"
 
 #include <stdarg.h>
@@ -19,7 +19,7 @@ void hd__complain(const char *format, ...)
 	if ((size_t)n >= sizeof line)
 		n = sizeof line - 1;
 	ssize_t written = write(STDERR_FILENO, line, (size_t)n);
-	(void)written; /* there is nobody left to tell */
+	(void)written; /* a failed write cannot be reported */
 }
 
 void hd__panic(const char *condition, const char *message, const char *file, int line)

@@ -1,8 +1,8 @@
 /* base/inbox.h - what other kernel threads ask of a worker.
  *
- * A note is embedded in what it is about and carries the function to call on the worker. Anybody pushes; the worker takes
- * all and applies them in the order they came. Pushing is one compare-and-swap, lock-free, safe in signal handlers. A stack
- * that is only ever emptied whole has no ABA problem. */
+ * A note is embedded in what it is about and carries the function to call for the worker. Any thread pushes; the thread inside
+ * the worker's lane takes all notes and applies them in the order they came. Pushing is one compare-and-swap, lock-free, safe
+ * in signal handlers. A stack that is only ever emptied whole has no ABA problem. */
 #ifndef BASE_INBOX_H
 #define BASE_INBOX_H
 
@@ -10,8 +10,8 @@
 
 #include "base/atomic.h"
 
-/* Written by any thread, taken by the owner, both seq_cst: publishes the note and what it is about, and is ordered with the
- * worker's attention word (hd__post). */
+/* Written by any thread, emptied inside the lane, both seq_cst: publishes the note and what it is about, and is ordered with
+ * the worker's attention word (hd__post). */
 struct hd__inbox {
 	struct hd_note *last; /* the newest; each points to the one before it */
 };
@@ -29,7 +29,7 @@ static inline bool hd__inbox_is_empty(const struct hd__inbox *inbox)
 	return ld_rlx(&inbox->last) == NULL;
 }
 
-/* All notes, oldest first. */
+/* All notes, oldest first. Inside the lane of the inbox's worker. */
 static inline struct hd_note *hd__inbox_take_owner(struct hd__inbox *inbox)
 {
 	struct hd_note *newest = xchg_seq(&inbox->last, NULL); /* pairs with push */

@@ -16,7 +16,7 @@ struct hd__event {
 	uint16_t worker;  /* where */
 };
 
-/* The last `size` events; `size` is a power of two. Under its lock: any worker writes. */
+/* The last `size` events; `size` is a power of two. Any thread inside a lane writes, under this lock. */
 struct hd__trace {
 	struct hd__event *events;
 	uint64_t size, count; /* count: events ever recorded; the next goes to count % size */

@@ -1,4 +1,4 @@
-/* os/clock.c - the kernel's monotonic clock. 23 ns a reading: callers read it only when they must sleep. */
+/* os/clock.c - the kernel's monotonic clock. 23 ns a reading: callers use the coarse time where that will do. */
 #define _GNU_SOURCE
 #include "os/clock.h"
 

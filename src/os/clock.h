@@ -11,7 +11,7 @@ struct hd__clock {
 
 extern const struct hd__clock hd__os_clock;
 
-/* What plain threads go by: the kernel's, unless the program is simulated. */
+/* The clock of plain threads: the kernel's, unless the program is simulated. */
 extern const struct hd__clock *hd__plain_clock;
 
 #endif

@@ -17,7 +17,7 @@ enum hd__fault {
 /* From now on the nth call (1 is the next) of this kind fails: once, or it and all after it. 0 disarms. */
 void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on);
 
-/* Whoever else may say that a call of a kind fails; NULL: nobody. */
+/* Decides, instead of what is armed, whether a call of a kind fails; NULL: what is armed decides. */
 extern bool (*hd__fault_door)(enum hd__fault kind);
 
 /* Asked by os/ at each call: should this one fail? */

@@ -1,13 +1,16 @@
-/* os/lock.h - a lock of one byte, for a few instructions at a time.
+/* os/lock.h - a lock of one byte, for short times.
  *
- * Nothing of it is touched after its release, so it may live in memory that the next owner frees. A holder never waits,
- * never switches (except in hd__park, which releases on the next stack) and never calls out. */
+ * Nothing of it is touched after its release, so it may live in memory that the next holder frees. The holder does not sleep,
+ * does not switch (except in hd__park, which releases on the next stack) and calls no function of the program. It may
+ *   take further locks     a lane, then a wait queue (a condition's, then its mutex's), then stacks, table or trace
+ *   call its primitive     x->left in wait.c, the spawn in group.c
+ *   call the kernel        guards and discards in stack.c, a futex wake; rt/ allocates and prints for its deadlock reports */
 #ifndef OS_LOCK_H
 #define OS_LOCK_H
 
 #include "base/atomic.h"
 
-/* Spins, then gives the CPU away between tries: the holder may have lost it. */
+/* Spins, then gives the CPU away between tries: the holder may have lost its own. */
 void hd__lock_slowly(unsigned char *lock);
 
 static inline void hd__lock(unsigned char *lock)

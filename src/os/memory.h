@@ -14,7 +14,7 @@ void *hd__os_alloc(size_t size);
 void *hd__os_realloc(void *p, size_t size);
 void hd__os_free(void *p);
 
-/* How much address space the program may have (ulimit -v); SIZE_MAX when there is no limit. Whoever reserves for what may come
+/* How much address space the program may have (ulimit -v); SIZE_MAX when there is no limit. A caller that reserves for later
  * takes a share of it, not all. */
 size_t hd__os_address_space(void);
 

@@ -1,10 +1,10 @@
-/* process/process.h - the control block of a process, and the word through which everybody may ask something of it.
+/* process/process.h - the control block of a process, and the word through which any thread may ask something of it.
  *
  * One writer: everything in a control block is written by the thread that is inside the lane of the process's home worker
  * (sched/lane.h), with plain stores, except
  *   control      any thread, by compare-and-swap (below)
  *   wait         the thread that decides its wait (wait/wait.h)
- *   home, state and wait of a waiting process   also the worker that has claimed its wait and takes it over (hd__adopt)
+ *   home, state and wait of a waiting process   also the worker that has claimed its wait and adopts it (wait/wait.c)
  *   news, bond, and end_err while it lives   the holder of news.lock
  *   wake, nudge  the thread with the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.
@@ -42,8 +42,8 @@
 #define HD__SLOTS (1u << HD__SLOT_BITS)
 #define HD__GENERATION_MAX ((UINT64_C(1) << 39) - 1)
 
-/* The control word: what anybody may read or ask, decided in one compare-and-swap with the generation, so that a request
- * never hits the slot's next tenant.
+/* The control word: what any thread may read or ask, decided in one compare-and-swap with the generation, so that a request
+ * never hits the slot's next process.
  *
  *   63     62 .......... 24   23 22    21 .. 15   14 ..... 8   7 .... 0
  *    0     generation         policy   boost      priority     flags
@@ -54,7 +54,7 @@ enum {
 	HD__SUSPEND = 1, /* it should be, or is, suspended */
 	HD__DOOMED = 2,	 /* it should end at its next cancellation point: it was terminated, or the runtime is ending */
 	HD__DEAD = 4,	 /* it has ended: a zombie, or a free slot */
-	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker, which has not obeyed this word yet; `home` is constant */
+	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker; this word is not obeyed yet; `home` is constant */
 	HD__MOVING = 16, /* it is being given another home, for a few instructions; never together with NUDGED */
 	HD__CANCEL = 32, /* it was cancelled, and has not cleared that */
 	HD__REBOOST = 64 /* the waiters for its mutexes have changed: the home worker should find its boost anew */
@@ -71,8 +71,8 @@ enum {
  * wait that came after its own. */
 #define HD__WAIT_BITS 8
 
-/* Who will collect the end of a process; guarded by news.lock. */
-enum hd__bond { HD__JOINABLE, HD__JOINED /* somebody waits in hd_join */, HD__DETACHED };
+/* How the end of a process is collected; guarded by news.lock. */
+enum hd__bond { HD__JOINABLE, HD__JOINED /* by a joiner that waits for it, or has begun to collect it */, HD__DETACHED };
 
 struct hd_worker;
 struct hd_waiter;
@@ -83,13 +83,12 @@ struct hd__locals;
 
 struct hd__trail;
 
-/* What only a process that has begun needs: at the top of its stack, and written by it, or by its home worker. */
+/* What only a process that has begun needs: at the top of its stack, and written by it, or inside its home's lane. */
 struct hd__inner {
 	struct hd__locals *locals;
 	struct hd_cleanup *cleanups; /* the newest first */
 	struct hd_group *groups;     /* that it has opened, the newest first */
-	struct hd_waiter
-		*won; /* it waits in several queues: the record that was claimed; written by whoever did, NULL: none yet */
+	struct hd_waiter *won;	   /* it waits in several queues: the claimed record, written by the claimer; NULL: none yet */
 	struct hd_waiter *records; /* its records in several queues, chained by `sibling` */
 	struct hd_mutex *held;	   /* of those with HD_INHERIT, what it has */
 	hd_time quantum_left;	   /* HD_RR, HD_IO: of the current quantum; 0: a new one */
@@ -98,9 +97,9 @@ struct hd__inner {
 	bool unwinds;		   /* a cancel ends it */
 };
 
-/* Whoever must hear of a process's end, besides its joiner: a group or a promise. */
+/* What must be told of a process's end, besides its joiner: a group or a promise. */
 struct hd__mourner {
-	/* After it is dead, on its worker; no locks are held. */
+	/* After it is dead, inside its home's lane; no other lock is held. */
 	void (*ended)(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end);
 };
 
@@ -112,7 +111,7 @@ struct hd_process {
 	uint64_t arrival;	/* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
-	uint8_t priority; /* the effective one of the control word, once the home worker has looked (*) */
+	uint8_t priority; /* the effective one of the control word, once that is obeyed (*) */
 	uint8_t policy;	  /* likewise (*) */
 	uint8_t chores;	  /* before it runs: HD__START, HD__BEGIN_QUANTUM (sched/worker.h) */
 
@@ -130,14 +129,14 @@ struct hd_process {
 	hd_entry entry;
 	void *value; /* the argument, then the result */
 	struct hd_waitq news;
-	struct hd_note wake;	     /* "your wait is over": from other threads */
-	struct hd_note nudge;	     /* "look at your control word" */
+	struct hd_note wake;	     /* from another thread: its wait is over, or it was spawned */
+	struct hd_note nudge;	     /* its control word is to be obeyed */
 	struct hd__inner *inner;     /* NULL before it first runs */
 	struct hd__mourner *mourner; /* or NULL */
 	int32_t end_err;	     /* while it lives: why it was killed; under news.lock */
 	uint8_t end_kind;	     /* enum hd_end_kind */
 	uint8_t bond;		     /* enum hd__bond */
-	uint8_t doom_boost;	     /* the priority of whoever terminated it; under news.lock (*) */
+	uint8_t doom_boost;	     /* the highest priority of its terminators; 0: none; under news.lock (*) */
 	uint8_t stack_class;	     /* log2 of its stack's size */
 	char name[HD_NAME_SIZE];
 	struct hd__fiber fiber;
@@ -164,7 +163,7 @@ static inline bool hd__alive(uint64_t control, hd_pid pid)
 	return (control ^ (uint64_t)pid) >> HD__SLOT_BITS == 0 && !(control & HD__DEAD);
 }
 
-/* A free block has the generation of its next tenant already, and is dead; but it has no state. */
+/* A free block has the generation of its next process already, and is dead; but it has no state. */
 static inline bool hd__alive_or_zombie(const struct hd_process *p, hd_pid pid)
 {
 	uint64_t control = ld_acq(&p->control);

@@ -205,7 +205,7 @@ char *hd__stacks_take(struct hd__stacks *s, struct hd__stack_cache *own)
 	if (unlikely(own->count == 0) && !refill(s, own))
 		return NULL;
 	bump(&own->count, -1);
-	if (own->count > 0) /* have the next one's top fetched, for whoever starts next */
+	if (own->count > 0) /* have the top of the next stack fetched, for the next process that starts */
 		__builtin_prefetch(hd__stack_top(own->stacks[own->count - 1], s->size_class) - 64, 1);
 	return own->stacks[own->count];
 }
@@ -226,7 +226,7 @@ bool hd__stacks_cool(struct hd__stacks *s, uint32_t keep)
 
 	while (budget > 0 && ld_rlx(&s->nfree) > ld_rlx(&s->cold) + keep) {
 		size_t n = 0;
-		hd__lock(&s->lock); /* held while the kernel takes the memory: till then nobody may have these stacks */
+		hd__lock(&s->lock); /* held while the kernel takes the memory: until then no process may get these stacks */
 		while (n < 64 && budget > 0 && s->nfree > s->cold + keep) {
 			pieces[n++] = (struct hd__piece){ s->free[s->cold], hd__stack_size(s->size_class) };
 			bump(&s->cold, 1);

@@ -21,18 +21,18 @@ struct hd__stacks {
 	size_t reserved;
 	uint32_t capacity;    /* slots in the region */
 	uint32_t protect_max; /* slots that may be guarded, where that takes mappings */
-	uint32_t spare;	      /* slots that are not promised: every other worker may sit on one (see hd__stacks_drop) */
+	uint32_t spare;	      /* slots that are not promised: every other worker may keep one (see hd__stacks_drop) */
 	uint32_t guarded;     /* slots that have their guard */
 	uint32_t made;	      /* slots ever used (*) */
 	uint32_t promised;    /* without plenty: to processes that have not ended */
 	char **free;	      /* stacks to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
-	uint32_t nfree, cold; /* (*) others may look without the lock: stored with st_rlx */
+	uint32_t nfree, cold; /* (*) any thread may read it without the lock: stored with st_rlx */
 };
 
 /* A worker's own, for which it needs no lock: the hottest last. */
 #define HD__STACK_CACHE 64
 struct hd__stack_cache {
-	uint32_t count; /* others may look */
+	uint32_t count; /* any thread may read it: stored with st_rlx */
 	char *stacks[HD__STACK_CACHE];
 };
 
@@ -63,11 +63,11 @@ static inline void hd__stacks_unpromise(struct hd__stacks *s)
 /* At first run: a promised slot's lowest usable address; NULL when the kernel has no memory for its guard. */
 char *hd__stacks_take(struct hd__stacks *s, struct hd__stack_cache *own);
 
-/* The caller may still stand on it: it stays in this worker's hands until the next one is dropped. */
+/* The caller may still run on this stack: it stays in this worker's cache until the next one is dropped. */
 void hd__stacks_drop(struct hd__stacks *s, struct hd__stack_cache *own, char *stack);
 
-/* Gives back the memory of up to 512 stacks that nobody has used lately; the hottest `keep` stay warm. Returns whether there
- * may be more. Any thread. */
+/* Gives back the memory of up to 512 free stacks, the coldest first; the hottest `keep` stay warm. Returns whether there may be
+ * more. Any thread. */
 bool hd__stacks_cool(struct hd__stacks *s, uint32_t keep);
 
 /* Usable bytes, from the lowest address up. */

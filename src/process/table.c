@@ -1,8 +1,9 @@
 /* process/table.c - ids and control blocks.
  *
- * Owns:       the memory of all control blocks, and who may have one.
- * Invariant:  a block never becomes anything else: whoever holds an old id may look at its control word, and the generation
- *             there tells that the id is dead. A generation is used once; a slot that has used them all is never free again.
+ * Owns:       the memory of all control blocks, and which of them are free.
+ * Invariant:  a block never becomes anything else: a thread that has an old id may look at its control word, and the
+ *             generation there tells that the id is dead. A generation is used once; a slot that has used them all is never
+ *             free again.
  * Locking:    one byte lock for the shared list and for `made`; a worker's own list needs none.
  * Callers:    spawn and the end of a process; any thread. */
 #include "process/table.h"
@@ -91,7 +92,7 @@ void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_proce
 	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
 	st_rel(&p->state, 0);
 	bool retired = generation == HD__GENERATION_MAX; /* its last id stays dead */
-	/* From here on its id is nobody's. A request that was decided before has found it dead already. */
+	/* From here on its id names no process. A request that was decided before has found it dead already. */
 	if (!retired)
 		st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD));
 	if (own != NULL) {

@@ -7,7 +7,7 @@
 struct hd__table {
 	struct hd_process *blocks; /* reserved; memory comes as they are first used */
 	uint32_t capacity;	   /* how many: HD__SLOTS, unless address space is limited */
-	uint32_t made;		   /* slots ever used; written under the lock, read by anybody (a slot below it exists) */
+	uint32_t made;		   /* slots ever used; written under the lock, read by any thread (a slot below it exists) */
 	uint32_t limit;		   /* slots that may be used */
 	struct hd_process *free;   /* through `next`; under the lock */
 	int64_t taken;		   /* less dropped, by plain threads; under the lock */
@@ -17,7 +17,7 @@ struct hd__table {
 /* A worker's own free blocks, for which it needs no lock. */
 struct hd__blocks {
 	struct hd_process *free;
-	unsigned count; /* of free ones; what is too much goes back to the table, for others */
+	unsigned count; /* of free ones; surplus goes back to the table, for other workers */
 	int64_t taken;	/* less dropped, by this worker */
 };
 
@@ -40,7 +40,8 @@ static inline struct hd_process *hd__table_take(struct hd__table *t, struct hd__
 	return p;
 }
 
-/* Frees a block whose process is dead: its id will not be used again. Nobody may touch it afterwards but to find its id gone. */
+/* Frees a block whose process is dead: its id will not be used again. Afterwards a thread may only read it, to find its id
+ * gone. */
 void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p);
 
 /* The block that `pid` names or once named; NULL when it never can have been one. Look at its control word next. */

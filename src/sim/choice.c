@@ -23,7 +23,7 @@ static struct {
 	uint32_t next_unusual;
 	uint32_t changes[CHANGES_MAX]; /* HD__SIM_PCT: after how many choices of a runner its rank is changed */
 	uint32_t choices;
-	uint32_t insisted; /* how often somebody was */
+	uint32_t insisted; /* how often hd__sim_insists has said yes */
 	int64_t lowest;
 	struct {
 		hd_pid who;

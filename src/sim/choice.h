@@ -7,15 +7,15 @@
 /* A run begins: plan and results are in `page`. */
 void hd__sim_choice_begin(struct hd__sim_page *page);
 
-/* Which of so many options; the first is the usual one. `who` has the process that each option is about; NULL: it is whether
+/* Chooses one of so many options; the first is the usual one. `who` has the process of each option; NULL: the choice is whether
  * something fails. */
 unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, const hd_pid *who);
 
-/* That one should let others go on: a policy that favours it does not any more. */
+/* Process `who` should let others go on: the policy pct ranks it lowest from now on. */
 void hd__sim_yielded(hd_pid who);
 
-/* Whether somebody has gone on for so many steps in a row that it is taken to wait for somebody else, by looking again and again:
- * about a thousand, but never twice the same number, or it might be interrupted at the same place each time. */
+/* Whether a process that has made so many steps in a row is taken to wait for another one by looking again and again: after 500
+ * to 999 steps, a number that changes, or the process might be interrupted at the same place each time. */
 bool hd__sim_insists(unsigned steps_in_a_row);
 
 /* Something happened that two runs of the same plan must have in common. */

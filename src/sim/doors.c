@@ -1,9 +1,9 @@
 /* sim/doors.c - virtual time, virtual workers, failures: what a simulated runtime is given instead of the real ones.
  *
  * Owns:       the virtual clock; the seats.
- * Invariant:  a seat is a virtual worker. Who sits is ready or running, and no ready process without a seat has a higher priority
- *             than one with a seat: rule 1, on so many workers. Who sits keeps its seat until it waits, ends, yields, or a
- *             higher priority needs it. So whatever happens here can happen on so many workers, one step after the other.
+ * Invariant:  a seat is a virtual worker. A process with a seat is ready or running, and no ready process without one has a
+ *             higher priority: rule 1, on so many workers. A process keeps its seat until it waits, ends, yields, or a higher
+ *             priority needs it. So whatever happens here can happen on so many workers, one step after the other.
  * Callers:    the scheduler, through its doors, on the one kernel thread there is.
  *
  * With one seat the order of the queues is kept, and there is nothing to choose. With several, processes of equal priority take a
@@ -33,11 +33,11 @@ static struct {
 		struct hd_process *process;
 		hd_pid pid;
 	} seat[HD__SIM_WORKERS_MAX];
-	hd_pid last; /* who ran last, and for how many steps in a row */
+	hd_pid last; /* the process that ran last, and for how many steps in a row */
 	unsigned steps;
 	unsigned runs; /* of hd_run, that have ended */
 	bool armed;    /* malloc may fail */
-	bool inside;   /* but not for us */
+	bool inside;   /* the simulator itself calls it: it does not fail */
 } s = { .now = BEGINNING };
 
 /* ---- failures ---- */
@@ -87,11 +87,12 @@ static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value,
 	if (until == HD_FOREVER && hd__os_thread_count() > 1)
 		hd__sim_give_up(HD__SIM_FOREIGN);
 	if (until == HD_FOREVER) {
-		hd__complain("heddle: nobody can run and no deadline will come, but hd_hold_open keeps the runtime waiting\n");
+		hd__complain(
+			"heddle: no process can run and no deadline will come, but hd_hold_open keeps the runtime waiting\n");
 		hd__sim_give_up(HD__SIM_DEADLOCK);
 	}
 	if (until - s.now > 2 * STEP && hd__sim_page->plan.faults & HD__SIM_FAIL_EINTR && fails())
-		until -= (until - s.now) / 2; /* whoever sleeps must look again */
+		until -= (until - s.now) / 2; /* the worker must look again */
 	if (until > s.now)
 		s.now = until;
 }
@@ -103,7 +104,7 @@ static void wake_nobody(struct hd__poller *poller, uint32_t *word)
 
 /* ---- the virtual workers ---- */
 
-/* Where p sits; s.taken when it does not. */
+/* The place of p's seat; s.taken when it has none. */
 static unsigned seat_of(const struct hd_process *p)
 {
 	unsigned i = 0;
@@ -128,7 +129,7 @@ static void stand_up(unsigned i)
 	memmove(&s.seat[i], &s.seat[i + 1], (--s.taken - i) * sizeof s.seat[0]);
 }
 
-/* Whoever is not ready any more, or is somebody else by now, leaves its seat. */
+/* A process that is not ready any more, or whose block is another process's by now, leaves its seat. */
 static void clear_seats(struct hd_worker *w)
 {
 	for (unsigned i = 0; i < s.taken;) {
@@ -140,7 +141,7 @@ static void clear_seats(struct hd_worker *w)
 	}
 }
 
-/* The highest level at which somebody stands; 0: none. *n: how many do. */
+/* The highest level with ready processes that have no seat; 0: none. *n: how many there are. */
 static int best_standing(struct hd_worker *w, unsigned *n)
 {
 	for (int level = w->runq.highest; level >= HD__PRIORITY_MIN; level--) {
@@ -153,7 +154,7 @@ static int best_standing(struct hd_worker *w, unsigned *n)
 	return 0;
 }
 
-/* One of the `n` who stand at that level takes a seat: the first of the queue, if there is one seat in all. */
+/* One of the `n` processes of that level without a seat takes one: the first of the queue, if there is one seat in all. */
 static void seat_one(struct hd_worker *w, int level, unsigned n)
 {
 	hd_pid who[HD__SIM_WORKERS_MAX];
@@ -171,7 +172,7 @@ static void seat_one(struct hd_worker *w, int level, unsigned n)
 	sit_down(w, hd__table_find(&w->sched->table, who[chosen]));
 }
 
-/* Where somebody of the lowest priority sits, the last who came. */
+/* The seat of a process of the lowest priority; of several, the one that was taken last. */
 static unsigned lowest_seat(void)
 {
 	unsigned lowest = 0;
@@ -182,7 +183,7 @@ static unsigned lowest_seat(void)
 	return lowest;
 }
 
-/* All seats are taken by whom they belong to. */
+/* Gives every seat to the process that it belongs to. */
 static void fill_seats(struct hd_worker *w)
 {
 	unsigned n;
@@ -276,7 +277,7 @@ static void at_call(struct hd_worker *w)
 		w->resched |= HD__CLOCK_DUE;
 }
 
-/* Whether the runner, which is ready, has gone on for too long: it may be waiting for somebody by looking again and again. */
+/* Whether the runner, which is ready, has gone on for too long: it may wait for another process by looking again and again. */
 static bool insists(hd_pid me)
 {
 	if (me != s.last || !hd__sim_insists(++s.steps))
@@ -286,7 +287,7 @@ static bool insists(hd_pid me)
 	return true;
 }
 
-/* A step is over: who does the next? */
+/* A step is over: chooses the process that does the next one. */
 static struct hd_process *choose(struct hd_worker *w)
 {
 	struct hd_process *me = w->current;
@@ -303,15 +304,15 @@ static struct hd_process *choose(struct hd_worker *w)
 	if (ready && insists(hd__pid(&w->sched->table, me)))
 		stays = false;
 	if (ready && !stays && first < s.taken)
-		stand_up(first); /* to the end of the row; if anybody else wants the seat, it is free */
+		stand_up(first); /* to the end of the row; the seat is free for another process */
 	fill_seats(w);
 	if (s.taken == 0)
 		return NULL;
 	if (stays && seat_of(me) < s.taken)
 		first = seat_of(me);
 	else
-		stays = false;			 /* somebody better has its seat */
-	for (unsigned i = 0; i < s.taken; i++) { /* in the order of the row; whoever gives way is the last */
+		stays = false;			 /* a process of higher priority has its seat */
+	for (unsigned i = 0; i < s.taken; i++) { /* in the order of the row; a runner that gives way is the last */
 		struct seat *seat = &s.seat[(first + i) % s.taken];
 		if (stays || seat->process != me)
 			row[n++] = *seat;
@@ -336,7 +337,7 @@ static struct hd_process *choose(struct hd_worker *w)
 
 /* ---- a run ---- */
 
-/* What every run will need, it need not make: a stack for main and some for others. */
+/* Makes, before the first run, what every run will need: a stack for main and some for other processes. */
 static void make_stacks(struct hd__sched *sched)
 {
 	struct hd_worker *w = &sched->workers[0];
@@ -375,7 +376,7 @@ static void begun(struct hd__sched *sched)
 		w->chores &= ~(uint32_t)HD__CHOOSE_BY_DOOR; /* by the rules, exactly */
 }
 
-/* How many have ended and nobody has cared. */
+/* How many processes have ended and were neither joined nor detached. */
 static uint32_t left_over(const struct hd__sched *sched)
 {
 	uint32_t n = 0;
@@ -385,7 +386,7 @@ static uint32_t left_over(const struct hd__sched *sched)
 	return n;
 }
 
-/* Stacks that nobody has given back. */
+/* Stacks that were not given back. */
 static uint32_t lost_stacks(const struct hd__sched *sched)
 {
 	uint32_t n = 0;

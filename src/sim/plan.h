@@ -12,7 +12,7 @@ enum hd__sim_policy {
 	HD__SIM_LIST,	/* the usual options, but for those in the list */
 	HD__SIM_RANDOM, /* any option, each as likely as the others */
 	HD__SIM_PCT,	/* processes have random ranks, the highest runs; `depth` - 1 times the runner's becomes the lowest */
-	HD__SIM_ROBIN	/* everybody in turn */
+	HD__SIM_ROBIN	/* each process in turn */
 };
 
 /* What may fail; bits. Those of os/fault.h, and these. */
@@ -22,7 +22,7 @@ enum {
 	HD__SIM_FAIL_GUARD = 4,	  /* no guard for a stack */
 	HD__SIM_FAIL_TIME = 8,	  /* time passes while processes are ready, so that deadlines come at any moment */
 	HD__SIM_FAIL_EINTR = 16,  /* a sleep in the kernel ends early, for no reason */
-	HD__SIM_FAIL_MALLOC = 64, /* malloc and its like, whoever calls them (tools/heddle/malloc.c) */
+	HD__SIM_FAIL_MALLOC = 64, /* malloc and its like, of the program, heddle and the C library (tools/heddle/malloc.c) */
 	HD__SIM_FAIL_THREAD = 32  /* no kernel thread (where the runtime itself is simulated) */
 };
 
@@ -41,14 +41,14 @@ struct hd__sim_plan {
 	uint8_t depth;	   /* HD__SIM_PCT */
 	uint8_t faults;	   /* what may fail */
 	bool fail_on;	   /* all from fail_at on, not only that one */
-	bool ignore_leaks; /* processes that nobody has joined are no failure */
+	bool ignore_leaks; /* processes that were neither joined nor detached are no failure */
 	uint32_t fail_at;  /* the call that fails, counted over all `faults`; 0: the policy decides */
 	uint32_t length;   /* HD__SIM_PCT: steps of a run, about */
 	uint32_t steps;	   /* at most; 0: HD__SIM_STEPS */
 	uint64_t seed;	   /* HD__SIM_RANDOM, HD__SIM_PCT */
 	uint32_t unusual;  /* HD__SIM_LIST: how many there are */
 	struct hd__sim_unusual {
-		uint32_t at; /* the how manieth decision, from 0 */
+		uint32_t at; /* the number of the decision, from 0 */
 		uint16_t option;
 	} list[HD__SIM_LIST_MAX];
 };
@@ -58,7 +58,7 @@ enum hd__sim_verdict {
 	HD__SIM_FINE,
 	HD__SIM_DEADLOCK,
 	HD__SIM_LIVELOCK, /* not over after so many steps */
-	HD__SIM_LEAK,	  /* a process that nobody joined or detached, or a stack */
+	HD__SIM_LEAK,	  /* a process that was neither joined nor detached, or a stack */
 	HD__SIM_STATUS,	  /* fine, but the program's exit status is not 0 */
 	HD__SIM_CRASH,	  /* a signal ended it: a failed assertion too */
 	HD__SIM_HANG,	  /* it did not come by a heddle call for many seconds */
@@ -67,11 +67,11 @@ enum hd__sim_verdict {
 };
 
 enum hd__sim_kind {
-	HD__SIM_STAYS,	/* who runs next: the runner could go on, and any other is a preemption */
-	HD__SIM_LEAVES, /* who runs next: the runner waits, or has ended, and anybody may be next */
-	HD__SIM_YIELDS, /* who runs next: the runner, who is the last option, gives way; to let it go on is as bad as a preemption */
-	HD__SIM_SEAT, /* who takes a free seat */
-	HD__SIM_FAULT /* whether something fails */
+	HD__SIM_STAYS,	/* which process runs next: the runner could go on, and any other is a preemption */
+	HD__SIM_LEAVES, /* which process runs next: the runner waits, or has ended, and any may be next */
+	HD__SIM_YIELDS, /* which process runs next: the runner gives way; it is the last option, which counts as a preemption */
+	HD__SIM_SEAT,	/* which process takes a free seat */
+	HD__SIM_FAULT	/* whether something fails */
 };
 
 struct hd__sim_decision {
@@ -83,8 +83,8 @@ struct hd__sim_decision {
 struct hd__sim_event {
 	hd_time when;
 	uint32_t decision;	     /* how many there have been */
-	uint32_t who, next;	     /* slots; UINT32_MAX: nobody */
-	uint8_t state, why, options; /* of who, as it stopped: enum hd_state, enum hd_wait; of how many `next` was one */
+	uint32_t who, next;	     /* slots of the process that stopped and of the next one; UINT32_MAX: none */
+	uint8_t state, why, options; /* of `who`, as it stopped: enum hd_state, enum hd_wait; of how many `next` was one */
 	uint8_t option;
 	char name[HD_NAME_SIZE], next_name[HD_NAME_SIZE];
 	uint32_t frames;

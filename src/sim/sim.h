@@ -1,8 +1,7 @@
 /* sim/sim.h - the simulator: a program's processes on virtual workers, in virtual time, every choice drawn from a plan.
  *
  * HEDDLE_SIM in the environment switches it on (see server.c). All processes run on the one kernel thread that called hd_run;
- * at every heddle call the plan says which of those that could be running, each on a virtual worker of its own, does the next
- * step. */
+ * at every heddle call the plan says which of the processes that have a virtual worker does the next step. */
 #ifndef SIM_SIM_H
 #define SIM_SIM_H
 
@@ -14,11 +13,11 @@
 /* Whether hd_run should be simulated. */
 bool hd__sim_begin(void);
 
-/* In a program that an explorer started the first call does not return there: it serves, and returns once in each of the
- * processes that it forks, which has one run before it. */
+/* In a program that an explorer started the first call does not return: it serves. It returns once in each of the OS processes
+ * that it forks, for one run. */
 void hd__sim_serve(void);
 
-/* Whether this process was forked for one run, and will end after it. */
+/* Whether this OS process was forked for one run, and will end after it. */
 bool hd__sim_is_served(void);
 
 /* Virtual time: it stands still while no runtime runs. */

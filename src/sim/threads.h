@@ -1,4 +1,4 @@
-/* sim/threads.h - kernel threads that are none: the runtime itself under a plan.
+/* sim/threads.h - simulated kernel threads: the runtime itself under a plan.
  *
  * In a build of the library for this (sim/runtime/), each atomic operation and each lock is a point at which the plan may let
  * another thread go on; futexes, sleeps and the clock are virtual. The threads are stacks on the one kernel thread there is. */

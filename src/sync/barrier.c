@@ -1,8 +1,9 @@
 /* sync/barrier.c - a place where n must meet.
  *
  * Owns:       struct hd_barrier.
- * Invariant:  `arrived` is the number of those in the queue; none of them has been let go. Whoever is in the queue when it is full is let
- *             go, also one whose deadline has just come: it was here (number is 1 then, and its wait has not failed).
+ * Invariant:  `arrived` is the number of waiters in the queue; none of them has been let go. Every waiter that is in the queue
+ *             when the last caller comes is let go, also one whose deadline has just come: its number is 1 then, and its wait
+ *             succeeds.
  * Locking:    the wait queue's lock guards all of it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* sync/event.c - something that has happened, or not yet.
  *
  * Owns:       struct hd_event.
- * Invariant:  an event that is set has no waiters that nothing has decided.
+ * Invariant:  an event that is set has no undecided waiters.
  * Locking:    the wait queue's lock guards all of it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -75,6 +75,6 @@ int hd_event_reset(struct hd_event *e)
 
 bool hd_event_is_set(const struct hd_event *e)
 {
-	hd__pass_by(); /* a loop that asks and asks gives way to the process that may set it */
+	hd__pass_by(); /* a process that asks in a loop gives way to the process that may set it */
 	return ld_rlx(&e->flags) & HD_EVENT_SET;
 }

@@ -1,9 +1,11 @@
 /* sync/monitor.c - condition variables, and monitors, which are a mutex and one of them.
  *
  * Owns:       struct hd_condition, struct hd_monitor.
- * Invariant:  a process that is signalled does not wake before it has the mutex, or (a mutex without an order) may try for it: the signaller, who has claimed it,
- *             puts it into the mutex's queue. Its deadline and cancels do not concern it any more.
- * Locking:    the condition's lock, then the mutex's: a waiter is in the queue before the mutex is free.
+ * Invariant:  a signalled waiter does not wake before it has the mutex, or (a mutex without an order) may try for it: the
+ *             signaller, which has claimed its record, puts that into the mutex's queue. Its deadline and cancels do not end
+ *             this wait.
+ * Locking:    the condition's lock, then the mutex's: the first is held until the waiter is in the queue, so that a signaller
+ *             which takes the free mutex cannot miss it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
 #include <heddle/monitor.h>
@@ -41,7 +43,7 @@ int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until)
 	else
 		hd__mutex_reenter(m, depth);
 	if (err == -ECANCELED)
-		hd__heed(); /* and perhaps it ends here, with the mutex */
+		hd__heed(); /* does not return if the caller must end; it owns the mutex then */
 	return err;
 }
 

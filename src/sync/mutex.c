@@ -1,9 +1,9 @@
 /* sync/mutex.c - mutual exclusion with an owner.
  *
- * Owns:       struct hd_mutex; the list of those with HD_INHERIT that a process has.
- * Invariant:  a mutex with an order (any flag) that is free has no waiters that nothing has decided: unlocking hands it to one of them.
- *             One without may have, and then one of them has been woken to try (`waking`), or is about to be; but once a waiter has
- *             waited for LATE it is handed over too (`overdue`).
+ * Owns:       struct hd_mutex; each process's list of the HD_INHERIT mutexes that it owns.
+ * Invariant:  a free mutex with an order (any flag) has no undecided waiters: unlocking hands it to one of them. A free mutex
+ *             without an order may have some, and then one of them has been woken to try (`waking`), or is about to be; but
+ *             once a waiter has waited for LATE, the mutex is handed over too (`overdue`).
  * Locking:    the wait queue's lock guards all of it; `owner` may be read without.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -18,10 +18,11 @@ void hd_mutex_init(struct hd_mutex *m, unsigned flags)
 }
 
 #define LATE HD_MS(1)
-#define WAKE_AGAIN 200 /* unlocks after which a waiter that was woken and does not come (it may be suspended) is not waited for */
+#define WAKE_AGAIN 200 /* unlocks after which another waiter is woken, if the woken one has not tried: it may be suspended */
 
-/* Whether unlocking hands it over. Else it goes to the first that takes it: handed to a process that has yet to get a worker, it would
- * be of no use to anybody until then, and with two workers processes would queue behind each other for good. */
+/* Whether unlocking hands it over. Else it goes to the first process that takes it: if it were handed to a process that has yet
+ * to get a worker, no process could use it until then, and with two workers processes would queue behind each other for
+ * good. */
 static inline bool has_order(const struct hd_mutex *m)
 {
 	return m->flags != 0;
@@ -33,7 +34,7 @@ static inline void own_locked(struct hd_mutex *m, int64_t owner, unsigned depth)
 	m->depth = depth;
 }
 
-/* The caller has come into a mutex with HD_INHERIT; or is about to give it up. */
+/* Adds a mutex with HD_INHERIT to the list of the caller, which owns it now; let_go takes it off before it is given up. */
 static void hold(struct hd_mutex *m)
 {
 	struct hd_worker *w = hd__self();
@@ -55,17 +56,17 @@ static void let_go(struct hd_worker *w, struct hd_mutex *m)
 	*link = m->next_held;
 }
 
-/* Whose wait has ended without the mutex does not lend its owner a priority any more. */
+/* A waiter that leaves without the mutex does not boost its owner any more. */
 static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_mutex *m = (struct hd_mutex *)((char *)x->queue - offsetof(struct hd_mutex, waiters));
 
 	if (w != NULL && m->owner > 0)
-		hd__ask_reboost(w->sched, m->owner); /* it looks when we have released the lock */
+		hd__ask_reboost(w->sched, m->owner); /* the owner's home finds the boost when this lock is released */
 	return NULL;
 }
 
-/* Waits for a mutex without an order, whose lock is held, and which another process has. */
+/* Waits for a mutex without an order, whose lock is held, and which has another owner. */
 static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
 {
 	hd_time since = until > 0 ? hd__exact_time(w) : 0;
@@ -85,7 +86,7 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 		if (m->owner == 0 || m->owner == me) { /* else another process took it before we ran */
 			const struct hd_waiter *next = m->waiters.head;
 			if (m->owner == 0)
-				m->waking = 0; /* it was we that were woken to try */
+				m->waking = 0; /* the caller is the one that was woken to try */
 			m->overdue = next != NULL && next->since != 0 && now - next->since >= LATE;
 			own_locked(m, me, depth);
 			hd__waitq_unlock(&m->waiters);
@@ -97,7 +98,7 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 	}
 }
 
-/* Waits for the mutex, whose lock is held, and which another process has. */
+/* Waits for the mutex, whose lock is held, and which has another owner. */
 static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
 {
 	if (likely(!has_order(m)))
@@ -107,11 +108,11 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 		x.left = waiter_left;
 		x.boosts = m->owner > 0;
 		if (x.boosts)
-			hd__ask_reboost(w->sched, m->owner); /* it looks when we are in the queue */
+			hd__ask_reboost(w->sched, m->owner); /* the owner's home finds the boost when we are in the queue */
 	}
 	int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
 	if (err == 0 && m->flags & HD_INHERIT)
-		hold(m); /* the owner before us has made it ours */
+		hold(m); /* the previous owner has handed it to the caller */
 	return err;
 }
 
@@ -148,7 +149,8 @@ int hd_mutex_try_lock(struct hd_mutex *m)
 	return hd__try(hd_mutex_lock(m, 0));
 }
 
-/* The mutex is not its owner's any more. Returns whom to unpark when the lock is released. */
+/* Takes the mutex from its owner: it is free, or handed to a waiter. Returns the waiter to unpark when the lock is released, or
+ * NULL. */
 static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
 {
 	struct hd_waiter *next = NULL;
@@ -165,7 +167,7 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
 	return next;
 }
 
-/* Whoever `pid` is has the mutex, and should see who waits for it. `waits` is one who does: so its runtime does not end. */
+/* Has the owner `pid` find its boost anew. The wait of `waits` has not ended: so its runtime does not end. */
 static void boost_owner(struct hd_worker *w, const struct hd_process *waits, int64_t pid)
 {
 	if (w == NULL)
@@ -175,7 +177,7 @@ static void boost_owner(struct hd_worker *w, const struct hd_process *waits, int
 		hd__gate_leave();
 }
 
-/* The caller gives the mutex up, whose lock is held and will be released. */
+/* The caller gives the mutex up, whose lock is held and will be released. Returns the waiter to unpark, or NULL. */
 static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m)
 {
 	bool inherit = m->flags & HD_INHERIT;
@@ -184,7 +186,7 @@ static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m)
 		let_go(w, m);
 	struct hd_waiter *next = pass_on_locked(w, m);
 	if (unlikely(inherit && m->owner > 0 && m->waiters.head != NULL))
-		boost_owner(w, next->process, m->owner); /* who gets it gets the priority of those who go on waiting */
+		boost_owner(w, next->process, m->owner); /* the new owner is boosted by the waiters that are left */
 	hd__waitq_unlock(&m->waiters);
 	if (unlikely(inherit && w != NULL))
 		hd__boost_self(w, w->current);
@@ -252,7 +254,7 @@ unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_wa
 	unsigned depth = m->depth;
 	*next = release(w, m);
 	if (w != NULL)
-		w->resched &= ~(uint32_t)HD__KEEP_PLACE; /* meant for the caller, which now waits: do not apply it to its successor */
+		w->resched &= ~(uint32_t)HD__KEEP_PLACE; /* meant for the caller, which now waits; not for its successor */
 	return depth;
 }
 

@@ -3,8 +3,8 @@
  *            comes first              done
  *     NEW ----------------> DOING ------------> DONE
  *      ^                     |  ^
- *      +---------------------+  +-- the one that was at it has ended, and the first waiter goes on in its place
- *        it has ended, nobody waits
+ *      +---------------------+  +-- the doer has ended, and the first waiter is the doer
+ *        the doer has ended, without waiters
  *
  * Owns:       struct hd_once.
  * Locking:    the wait queue's lock guards all of it; `state` may be read without, and DONE, once seen, is so for good.
@@ -21,7 +21,7 @@ static void done(struct hd_once *once)
 	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&once->waiters);
-	st_rel(&once->state, DONE); /* pairs with the acquire of who looks without the lock */
+	st_rel(&once->state, DONE); /* pairs with hd_once_is_done's acquire */
 	st_rlx(&once->doer, 0);
 	struct hd_waiter *chain = hd__waitq_claim_all(w, &once->waiters, HD__GRANTED, HD_WAIT_NONE);
 	hd__waitq_unlock(&once->waiters);

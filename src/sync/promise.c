@@ -1,8 +1,8 @@
 /* sync/promise.c - a value that will be there.
  *
  * Owns:       struct hd_promise.
- * Invariant:  it leaves PENDING once; from then on nothing in it changes but the count of references. Whoever waits has one.
- * Locking:    the wait queue's lock guards the change; who has seen it needs none.
+ * Invariant:  it leaves PENDING once; from then on nothing in it changes but the count of references. Every waiter has one.
+ * Locking:    the wait queue's lock guards the change; a thread that has seen it needs no lock.
  * Callers:    any thread; the end of the process that was to set it. */
 #include "sync/promise.h"
 
@@ -22,7 +22,7 @@ hd_promise *hd_promise_new(void)
 
 hd_promise *hd_promise_retain(hd_promise *p)
 {
-	add_rlx(&p->refs, 1); /* who retains it has it */
+	add_rlx(&p->refs, 1); /* relaxed: the caller has a reference */
 	return p;
 }
 
@@ -35,7 +35,7 @@ void hd_promise_release(hd_promise *p)
 	}
 }
 
-/* Ends the pending; no safe point. */
+/* Gives a pending promise its value or its error; no safe point. */
 static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value, int err)
 {
 	hd__waitq_lock(&p->waiters);
@@ -45,7 +45,7 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 	}
 	p->value = value;
 	p->err = err;
-	st_rel(&p->state, state); /* pairs with the acquire of who looks without the lock */
+	st_rel(&p->state, state); /* pairs with state_of's acquire */
 	struct hd_waiter *chain = hd__waitq_claim_all(w, &p->waiters, HD__GRANTED, HD_WAIT_NONE);
 	hd__waitq_unlock(&p->waiters);
 	hd__unpark_all(w, chain);
@@ -90,7 +90,7 @@ int hd_promise_value(hd_promise *p, void **value, hd_time until)
 
 static uint8_t state_of(const hd_promise *p)
 {
-	hd__pass_by(); /* a loop that asks and asks gives way to the process that may set it */
+	hd__pass_by(); /* a process that asks in a loop gives way to the process that may set it */
 	return ld_acq(&p->state);
 }
 

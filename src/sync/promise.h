@@ -12,7 +12,7 @@ struct hd_promise {
 	struct hd__mourner mourner; /* of the process that will set it */
 	struct hd_waitq waiters;
 	unsigned refs; /* atomically */
-	uint8_t state; /* set once, under the lock; read by anybody, acquire: what follows is so for good */
+	uint8_t state; /* set once, under the lock; read by any thread, acquire: what follows is constant then */
 	int err;
 	void *value;
 	hd_promise *source; /* hd_promise_then: what it waits for; one reference */

@@ -1,8 +1,8 @@
 /* sync/queue.c - items from many to many.
  *
  * Owns:       struct hd_queue.
- * Invariant:  who waits to take, and nothing has decided it, waits because the queue is empty; who waits to put, because it is full. So
- *             there is one wait queue for both, and an item goes from hand to hand or through the ring, in order. A waiter's `data` is
+ * Invariant:  an undecided waiter waits to take because the queue is empty, or to put because it is full. So there is one wait
+ *             queue for both, and an item goes from the caller to a waiter or through the ring, in order. A waiter's `data` is
  *             where its item is, or goes.
  * Locking:    the wait queue's lock guards all of it; memory is fetched without it.
  * Callers:    a process or a plain thread. */
@@ -67,7 +67,7 @@ bool hd__queue_has_room(hd_queue *q)
 		if (more == NULL && q->count == q->room && !q->closed)
 			return false;
 		old = more;
-		if (more != NULL && q->room == room) { /* else somebody else has done it meanwhile */
+		if (more != NULL && q->room == room) { /* else another thread has made room meanwhile */
 			size_t head = room - q->first; /* items up to the end of the ring; the rest is at its beginning */
 			memcpy(more, q->items + q->first * q->item_size, head * q->item_size);
 			memcpy(more + head * q->item_size, q->items, q->first * q->item_size);
@@ -275,6 +275,6 @@ bool hd_queue_is_closed(const hd_queue *q)
 
 size_t hd_queue_length(const hd_queue *q)
 {
-	hd__pass_by(); /* a loop that asks and asks gives way */
+	hd__pass_by(); /* a process that asks in a loop gives way */
 	return ld_rlx(&q->count);
 }

@@ -1,8 +1,8 @@
 /* sync/rwlock.c - many readers or one writer.
  *
  * Owns:       struct hd_rwlock.
- * Invariant:  nobody waits who could have it: whoever gives it back, and whoever leaves the queue without it, lets in those who can go
- *             now.
+ * Invariant:  no undecided waiter could have it: an unlock, and a waiter that leaves the queue without it, admit the waiters
+ *             that can have it now.
  * Locking:    the wait queue's lock guards all of it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -40,7 +40,7 @@ static struct hd_waiter *first_that(const struct hd_rwlock *l, enum hd_wait why)
 	return x;
 }
 
-/* Who is next, if it can be had; NULL: nobody waits. */
+/* The waiter that is next, once it can have the lock; NULL: there is none. */
 static struct hd_waiter *next_locked(const struct hd_rwlock *l)
 {
 	struct hd_waiter *preferred = NULL;
@@ -52,7 +52,7 @@ static struct hd_waiter *next_locked(const struct hd_rwlock *l)
 	return preferred != NULL ? preferred : l->waiters.head;
 }
 
-/* Lets in all who can go now; they are to be unparked when the lock is released. */
+/* Admits all waiters that can have it now. Returns them, to be unparked when the queue's lock is released. */
 static struct hd_waiter *admit_locked(struct hd_worker *w, struct hd_rwlock *l)
 {
 	struct hd_waiter *chain = NULL, **end = &chain, *x;
@@ -75,7 +75,7 @@ static struct hd_waiter *admit_locked(struct hd_worker *w, struct hd_rwlock *l)
 	return chain;
 }
 
-/* Its wait has ended without the lock: those behind it may be able to go. */
+/* x leaves without the lock: waiters behind it may be able to have it now. */
 static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_rwlock *l = (struct hd_rwlock *)((char *)x->queue - offsetof(struct hd_rwlock, waiters));

@@ -1,9 +1,9 @@
 /* sync/select.c - waiting for one of several things.
  *
  * Owns:       the records of a process that waits in several queues.
- * Invariant:  all records of one call share one outcome, the process's: whoever decides it makes its case happen, and claims from other
- *             queues find it decided. The caller itself decides it to make a case happen that it finds possible while it is in other
- *             queues already; and if it cannot, somebody else has, and wakes it.
+ * Invariant:  all records of one call share one outcome, the process's: the thread that decides it makes its case happen, and
+ *             claims from other queues find it decided. The caller itself decides it to make a case happen that it finds
+ *             possible while it is in other queues already; if it cannot, another thread has decided, and wakes it.
  * Locking:    the lock of one queue at a time.
  * Callers:    a process.
  *
@@ -11,7 +11,7 @@
  *            | none
  *            v
  *     join the queue of each, looking again ---- one can happen, and we decide ----> it does --+
- *            | none                         \--- somebody else has decided ----+              |
+ *            | none                         \--- another thread has decided ---+              |
  *            v                                                                  v              |
  *        sleep <--------------------------------------------------------------- sleep          |
  *            |                                                                  |              |
@@ -36,7 +36,8 @@ static struct hd_waiter *record_of(struct hd_case *c)
 	return (struct hd_waiter *)c->record;
 }
 
-/* Where the case waits, locked; NULL: nowhere. A process that cannot be joined happens at once: *can is true then, and the error set. */
+/* The queue in which the case waits, locked; NULL: none. A join of a process that cannot be joined happens at once: *can is true
+ * then, and the error set. */
 static struct hd_waitq *lock_queue(struct selection *s, struct hd_case *c, bool *can)
 {
 	struct hd_process *p;
@@ -124,8 +125,8 @@ static void finish(struct selection *s, struct hd_case *c)
 	hd__leave_call(s->w);
 }
 
-/* Whether a case happens at once; `joined`: the caller is in other queues, and must decide first. If it does not, it is in the queue of
- * this one too, if `join` says so. Returns 1 when it happened, -EALREADY when somebody else has decided, else 0. */
+/* Makes a case happen if it can. With `join` the caller may be in other queues, and must decide first; if the case cannot
+ * happen, it joins the queue of this one too. Returns 1 when it happened, -EALREADY when another thread has decided, else 0. */
 static int look_at(struct selection *s, struct hd_case *c, bool join)
 {
 	static const uint8_t why[] = { [HD_CASE_PUT] = HD_WAIT_PUT,
@@ -161,7 +162,8 @@ static int look_at(struct selection *s, struct hd_case *c, bool join)
 	return answer;
 }
 
-/* Takes the caller out of a queue that it has joined, and that was not the one: whoever made it happen there may have freed that. */
+/* Takes the caller out of a queue that it has joined. Not for the case that another thread made happen: that may have freed its
+ * queue. */
 static void leave(struct hd_case *c)
 {
 	struct hd_waiter *x = record_of(c);
@@ -175,7 +177,7 @@ static void leave(struct hd_case *c)
 	hd__waitq_unlock(q);
 }
 
-/* The answer to a case that somebody else made happen. */
+/* The answer to a case that another process or thread made happen. */
 static void granted(const struct selection *s, struct hd_case *c)
 {
 	c->err = hd__outcome(ld_acq(&s->me->wait)) == HD__CLOSED && c->kind != HD_CASE_JOIN ? -EPIPE : 0;
@@ -245,7 +247,7 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 	}
 	hd__leave(s->w);
 	if (err == -ECANCELED)
-		hd__heed(); /* and perhaps it ends here */
+		hd__heed(); /* does not return if the caller must end */
 	return err;
 }
 

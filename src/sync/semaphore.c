@@ -1,10 +1,10 @@
 /* sync/semaphore.c - counting semaphores.
  *
  * Owns:       struct hd_semaphore.
- * Invariant:  excess > 0 implies that nobody waits: a signal is either handed to the first waiter that timeout and
- *             cancel have not taken, or kept; never both, never neither.
- * Locking:    the wait queue's own lock guards both fields; hd__park drops it once the caller is off its stack.
- * Callers:    wait: a process or a plain thread. signal: any thread. signal_from_handler: anybody at all. */
+ * Invariant:  excess > 0 implies that there are no undecided waiters: a signal is either handed to the first waiter that
+ *             timeout and cancel have not taken, or kept; never both, never neither.
+ * Locking:    the wait queue's own lock guards the queue and `excess`; hd__park drops it once the caller is off its stack.
+ * Callers:    wait: a process or a plain thread. signal: any thread. signal_from_handler: any thread, any signal handler. */
 #include <errno.h>
 #include <heddle/cancel.h>
 #include <heddle/semaphore.h>
@@ -74,7 +74,7 @@ int hd_semaphore_signal(struct hd_semaphore *s)
 
 bool hd_semaphore_is_signaled(const struct hd_semaphore *s)
 {
-	hd__pass_by();		       /* a loop that asks and asks gives way to the process that may signal */
+	hd__pass_by();		       /* a process that asks in a loop gives way to the process that may signal */
 	return ld_rlx(&s->excess) > 0; /* a moment's truth: it may have changed when the caller looks at it */
 }
 

@@ -9,20 +9,20 @@
 #include "life/life.h"
 #include "os/thread.h"
 
-/* The caller as an owner: a process by its id, a plain thread by its number less than 0. */
+/* The caller as an owner: the id of a process, or the negative number of a plain thread. */
 static inline int64_t hd__owner_self(struct hd_worker *w)
 {
 	return likely(w != NULL) ? hd__pid(&w->sched->table, w->current) : -(int64_t)hd__os_thread_id();
 }
 
-/* A call got what it wanted without waiting: if the worker has told itself something, it is looked at, as after a wait. */
+/* Ends a call that did not have to wait: a safe point if w->resched says so. */
 static inline void hd__sync_got(struct hd_worker *w)
 {
 	if (w != NULL)
 		hd__leave(unlikely(w->resched != 0) ? hd__attend(w) : w);
 }
 
-/* A mere try that did not succeed says so. */
+/* What a try_ function answers for the timed one. */
 static inline int hd__try(int err)
 {
 	return err == -ETIMEDOUT ? -EAGAIN : err;
@@ -37,10 +37,10 @@ unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_wa
 /* x, which the caller has claimed, gets the mutex, as deep as x->number says, now or in its turn: then it is unparked. */
 void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter *x);
 
-/* The caller was passed the mutex: what is left to do for it. One without an order it has yet to get. */
+/* By a waiter after hd__mutex_pass_to: it owns a mutex with an order; it competes for one without. */
 void hd__mutex_passed(struct hd_mutex *m, unsigned depth);
 
-/* Locks it, as deep as that, whatever is asked of the caller meanwhile. */
+/* Locks it, `depth` deep. Neither a cancel nor a termination ends this wait. */
 void hd__mutex_reenter(struct hd_mutex *m, unsigned depth);
 
 #endif

@@ -1,7 +1,7 @@
 /* sync/waitgroup.c - waiting until a number of things have been done.
  *
  * Owns:       struct hd_waitgroup.
- * Invariant:  a count of 0 has no waiters that nothing has decided.
+ * Invariant:  while the count is 0 there are no undecided waiters.
  * Locking:    the wait queue's lock guards both fields.
  * Callers:    a process or a plain thread. */
 #include <errno.h>

@@ -4,10 +4,10 @@
  *             never fails and a wait never needs memory.
  * Invariant:  at most half of the heap, and a few, are stale; they are swept when there are more. Every entry added leaves
  *             exactly once: taken live, taken stale, or swept; stale + orphans is the number of stale ones in the heap.
- * Callers:    the worker that owns it.
+ * Callers:    the thread inside the lane of the worker whose heap it is; orphan: a worker that adopts a process; live: any.
  *
  * Most deadlines never come: they guard a wait that is granted first. So forgetting is a counter, and touches neither the
- * heap nor the process: an entry is live if its order is the one that its owner has written down.
+ * heap nor the process: an entry is live if its number is the one in the process's wait word.
  *
  * Rejected: a heap with back-pointers (each sift step writes to a cold control block); a wheel (a million sleepers are
  * touched again at each cascade, and its grain is not ours); a pairing heap (a cache miss for each comparison). */
@@ -120,7 +120,7 @@ static void sweep(struct hd__timers *t)
 	for (uint32_t i = 1; i <= t->count; i++)
 		if (t->is_live(t->context, t->heap[i].order))
 			t->heap[++kept] = t->heap[i];
-	bump(&t->stale, kept - t->count); /* with orphans, that is what was left out: the sum of the two is the number of stale ones */
+	bump(&t->stale, kept - t->count); /* stale + orphans is the number of stale ones again */
 	st_rlx(&t->count, kept);
 	for (uint32_t i = (kept + 2) / 4; i >= 1; i--)
 		sift_down(t->heap, kept, i, t->heap[i]);

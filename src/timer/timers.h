@@ -6,7 +6,7 @@
 
 #include "base/atomic.h"
 
-/* When, and whose: a number of 24 bits, with the order of arrival above it, so that equals come out in that order. */
+/* When, and whose: the owner's number of 24 bits, with the order of arrival above it, so that equals come out in that order. */
 struct hd__timer {
 	hd_time when;
 	uint64_t order; /* arrival << 24 | whose */
@@ -15,9 +15,9 @@ struct hd__timer {
 struct hd__timers {
 	struct hd__timer *heap; /* [1, count]: the children of i are 4i-2 .. 4i+1, so that siblings share a cache line */
 	uint32_t capacity;
-	uint32_t count;			/* others may look: stored with st_rlx */
+	uint32_t count;			/* any thread may read it: stored with st_rlx */
 	uint32_t stale;			/* of these, forgotten ones, but for those in `orphans`; likewise */
-	uint32_t orphans;		/* forgotten by other threads; atomically */
+	uint32_t orphans;		/* forgotten from outside the lane; atomically */
 	uint64_t arrivals, first, step; /* the next one's number: first, first + step, ... */
 	bool (*is_live)(void *context, uint64_t order);
 	void *context;
@@ -26,8 +26,8 @@ struct hd__timers {
 #define HD__TIMER_WHOSE(order) ((uint32_t)(order)&0xffffff)
 #define HD__TIMER_NUMBER(order) ((order) >> 24) /* of its arrival: never 0, and no two pending ones have the same */
 
-/* For at most so many owners. Heap `index` of `of`, which share the owners: no two of them give the same order. `is_live` tells
- * whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
+/* For at most so many owners, which are processes. Heap `index` of `of`, which share the owners: no two of them give the same
+ * order. `is_live` tells whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
 int hd__timers_init(struct hd__timers *t, uint32_t owners, unsigned index, unsigned of,
 		    bool (*is_live)(void *context, uint64_t order), void *context);
 void hd__timers_fini(struct hd__timers *t);
@@ -38,7 +38,7 @@ uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose);
 /* One that was added is not waited for any more: is_live already says so. */
 void hd__timers_forget(struct hd__timers *t);
 
-/* The same by another thread than the owner's. */
+/* As hd__timers_forget, from outside the lane of the heap's worker. */
 static inline void hd__timers_orphan(struct hd__timers *t)
 {
 	add_rlx(&t->orphans, 1);
@@ -50,7 +50,7 @@ static inline hd_time hd__timers_first(const struct hd__timers *t)
 	return t->count == 0 ? HD_FOREVER : t->heap[1].when;
 }
 
-/* How many deadlines are waited for. Any thread may ask; while the owner sleeps the answer is exact. */
+/* How many deadlines are waited for. Any thread may ask; while all workers are idle the answer is exact. */
 static inline uint32_t hd__timers_live(const struct hd__timers *t)
 {
 	return ld_rlx(&t->count) - ld_rlx(&t->stale) - ld_rlx(&t->orphans);

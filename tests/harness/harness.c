@@ -4,7 +4,7 @@
  * Invariant:  a failing check writes with write(2) from static buffers and leaves by _exit: it needs neither stdio's locks
  *             nor more than some 2 KiB of stack, so that it works inside a process on a small stack, in the middle of
  *             anything.
- * Callers:    checks: any thread, any stack; when two fail at once the first one speaks. */
+ * Callers:    checks: any thread, any stack; when two fail at once only the first one prints. */
 #include "harness/harness.h"
 
 #include <stdarg.h>

@@ -159,7 +159,7 @@ static void start(struct run *run, struct job *job, struct harness_test *test, i
 		perror("fork");
 		exit(2);
 	}
-	setpgid(pid, pid); /* here too: whoever comes first */
+	setpgid(pid, pid); /* in the child too: either may come first */
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	*job = (struct job){ .test = test, .pid = pid, .fd = ends[0], .started = now(), .round = round };

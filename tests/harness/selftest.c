@@ -44,7 +44,7 @@ HD_SPECIMEN(specimen_hangs)
 		pause();
 }
 
-/* Its child keeps the output's pipe open after the test itself has ended, and this one. */
+/* The child of specimen_leaves_a_child keeps the output's pipe open after the test itself has ended, and this one. */
 static int leash[2];
 
 HD_SPECIMEN(specimen_leaves_a_child)
@@ -148,7 +148,7 @@ HD_TEST(harness_orphans_neither_hold_up_the_runner_nor_survive)
 	CHECK_EQ(pipe(leash), 0);
 	CHECK_EQ(run_specimen("specimen_leaves_a_child"), 0);
 	close(leash[1]);
-	CHECK_EQ(read(leash[0], &nothing, 1), 0); /* the end: nobody has it any more */
+	CHECK_EQ(read(leash[0], &nothing, 1), 0); /* the end: no OS process has its other end any more */
 }
 
 HD_TEST(harness_crash_is_a_failure)

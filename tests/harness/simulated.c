@@ -9,8 +9,8 @@
 #include "harness/harness.h"
 #include "sim/threads.h"
 
-/* Every other plan is a random one, every fourth lets time pass and sleeps end early; the others have few switches, at random places of runs of
- * any length. */
+/* Every second plan is a random one; the others have few switches, at random places of runs of any length, and every second of
+ * these lets time pass and sleeps end early. */
 static const char *make_plan(int round)
 {
 	static char plan[96];

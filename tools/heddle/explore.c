@@ -59,8 +59,8 @@ static void refuse_threads(const struct subject *s)
 		die("the program has kernel threads of its own: they cannot be simulated");
 }
 
-/* The same plan twice, in two processes with their memory at different addresses, must be the same run, or no schedule that is
- * found can be repeated. */
+/* Whether one plan, in two OS processes with their memory at different addresses, gives the same run twice. If not, no schedule
+ * that is found can be repeated. */
 static bool is_honest(struct exploration *x)
 {
 	struct subject other, *s = &x->subjects[0];

@@ -1,7 +1,7 @@
 /* malloc.c - memory that the simulator may refuse: loaded before a program that is explored with --fail malloc.
  *
- * Everything that asks the C library for memory comes by here: the program, heddle, the C library itself. Whoever simulates puts
- * a function into the door, which says whether this call fails. */
+ * Everything that asks the C library for memory comes by here: the program, heddle, the C library itself. The simulator
+ * (src/sim/doors.c) puts a function into the door, which says whether this call fails. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct progress {
-	bool shown; /* stderr is a terminal, and nobody asked for silence */
+	bool shown; /* stderr is a terminal, and there was no --quiet */
 	uint64_t wanted, done;
 	double started, seconds; /* when; how many there are at most, 0: no limit */
 	double last;

@@ -174,7 +174,7 @@ void tell_story(const struct hd__sim_page *page, pid_t pid)
 		if (e->who == NOBODY && runs != NOBODY)
 			printf("  %10.3f ms  %-8s has ended, or waits", (double)(e->when - HD_SEC(1)) / 1e6,
 			       name_of(runs, name, who, sizeof who));
-		else if (e->who != NOBODY && e->who != runs && runs != NOBODY) /* by the rules: with one worker nobody chooses */
+		else if (e->who != NOBODY && e->who != runs && runs != NOBODY) /* with one worker the rules decide, not a choice */
 			printf("  %16s-> %s runs\n", "", name_of(e->who, e->name, who, sizeof who));
 		if (e->who != NOBODY)
 			tell_event(&atlas, e);

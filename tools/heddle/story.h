@@ -1,10 +1,11 @@
-/* story.h - a run, told line by line: who ran, what it did, why it waited. */
+/* story.h - a run, told line by line: which process ran, what it did, why it waited. */
 #ifndef STORY_H
 #define STORY_H
 
 #include "subject.h"
 
-/* Tells the run that the page has the events of. `pid`: a process with the same memory map as the one that ran; 0: it has gone. */
+/* Tells the run whose events are in the page. `pid`: an OS process with the memory map of the one that ran; 0: there is
+ * none. */
 void tell_story(const struct hd__sim_page *page, pid_t pid);
 
 /* What a verdict means, with the numbers of the run. */

@@ -29,7 +29,8 @@ void subject_wait(struct subject *s);
 /* One run of a plan. Returns its verdict. */
 enum hd__sim_verdict subject_run(struct subject *s, const struct hd__sim_plan *plan);
 
-/* The same in a process of its own that keeps its terminal: no server, and the program may be debugged. `gdb`: under gdb. */
+/* As subject_run, in an OS process that keeps its terminal: no server, and the program may be debugged. `gdb`: under gdb.
+ * Returns its status, as of wait(2). */
 int subject_replay(const struct hd__sim_plan *plan, char **argv, bool gdb, struct subject *s);
 
 /* The end of what the last run printed, each line with `before` before it. */

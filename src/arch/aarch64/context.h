@@ -11,7 +11,7 @@ struct hd__context {
 	void *sp, *bp, *ip;
 };
 
-/* Saves the caller in `from` and goes on with `to`; returns when somebody switches to `from`. */
+/* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. */
 __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__context *from, const struct hd__context *to)
 {
 	register struct hd__context *f __asm__("x0") = from;

@@ -22,7 +22,7 @@ struct hd__context {
 #define HD__MORE_VECTORS
 #endif
 
-/* Saves the caller in `from` and goes on with `to`; returns when somebody switches to `from`. */
+/* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. */
 __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__context *from, const struct hd__context *to)
 {
 	__asm__ volatile("leaq 1f(%%rip), %%rax\n\t"

@@ -1,4 +1,4 @@
-/* sim/runtime/threads.c - kernel threads that are none, and what they sleep on.
+/* sim/runtime/threads.c - simulated kernel threads, and what they sleep on.
  *
  * Owns:       the virtual threads: which runs, which sleeps on what word and until when; virtual time. Takes the place of
  *             os/thread.c, os/futex.c, os/clock.c, and of what a test asks of pthreads and of the clock.
@@ -47,7 +47,7 @@ struct thread {
 	int saved_errno;
 	const uint32_t *word; /* ASLEEP: on this; NULL: for time alone */
 	hd_time until;
-	uint64_t order; /* ASLEEP: who came first */
+	uint64_t order; /* ASLEEP: smaller is earlier */
 	void *(*fn)(void *);
 	void *arg, *result;
 	uint32_t ended; /* a word to sleep on */
@@ -58,12 +58,12 @@ struct thread {
 
 static struct {
 	struct thread thread[THREADS_MAX];
-	unsigned current, before; /* before: who stopped for the one that runs */
+	unsigned current, before; /* before: the thread that stopped for the current one */
 	unsigned steps;		  /* in a row */
 	uint64_t sleeps;
 	unsigned threads;  /* none beyond */
 	hd_time now, next; /* next: no thread that sleeps is due before */
-	bool inside;	   /* this very file: its own points are none */
+	bool inside;	   /* code of this file runs: its points do not switch */
 } s;
 
 /* Whether that happens now. */
@@ -72,7 +72,7 @@ static bool fails(unsigned what)
 	return hd__sim_threads && hd__sim_page->plan.faults & what && hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1;
 }
 
-/* ---- who goes on ---- */
+/* ---- which thread goes on ---- */
 
 /* The compiler need not know that the stack changes. */
 __attribute__((noinline)) static void switch_to(unsigned next)
@@ -91,7 +91,7 @@ __attribute__((noinline)) static void switch_to(unsigned next)
 	errno = from->saved_errno;
 }
 
-/* Those whose time has come are ready; `next` is the first of the others. */
+/* Threads whose time has come are ready; s.next is the first time of the others. */
 static void wake_due(void)
 {
 	if (s.now < s.next)
@@ -108,7 +108,7 @@ static void wake_due(void)
 	}
 }
 
-/* Nothing will ever happen again: some wake-up was lost, or the test waits for something that nobody does. */
+/* Nothing will ever happen again: some wake-up was lost, or the test waits for something that no thread does. */
 static void stuck(void)
 {
 	for (unsigned i = 0; i < s.threads; i++)
@@ -400,7 +400,7 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	if (!hd__sim_threads)
 		return (int)syscall(SYS_clock_gettime, clock, t);
-	s.now += READING; /* so that who waits for a time by looking at the clock has it soon */
+	s.now += READING; /* so that a thread that waits for a time by reading the clock does not wait long */
 	hd__point();
 	*t = (struct timespec){ s.now / HD_SEC(1), s.now % HD_SEC(1) };
 	return 0;
