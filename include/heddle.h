@@ -5,6 +5,7 @@
 #include <heddle/barrier.h>
 #include <heddle/base.h>
 #include <heddle/cancel.h>
+#include <heddle/errno.h>
 #include <heddle/event.h>
 #include <heddle/group.h>
 #include <heddle/monitor.h>

@@ -1,6 +1,7 @@
 /* heddle/base.h - the words that every heddle header uses: time, process ids, entry functions, wait queues.
  *
- * Calls answer 0, a count or an id on success and -errno on failure. `errno` itself is left alone by every heddle call.
+ * Calls answer 0, a count or an id on success and -errno on failure. `errno` itself is left alone by every heddle call, also when the
+ * caller goes on on another kernel thread (errno.h).
  * A call that waits has `hd_time until` as its last parameter: an absolute time on heddle's clock (hd_now, hd_after). A time
  * that has passed, 0 included, means: try once; with 0 or less the call is no cancellation point either. */
 #ifndef HEDDLE_BASE_H

@@ -12,6 +12,9 @@ static const any_function promised[] = {
 	(any_function)hd_self,
 	(any_function)hd_yield,
 	(any_function)hd_checkpoint,
+	(any_function)hd_pin,
+	(any_function)hd_unpin,
+	(any_function)hd_errno,
 	(any_function)hd_suspend,
 	(any_function)hd_resume,
 	(any_function)hd_join,
@@ -137,6 +140,9 @@ static const struct hd_spawn how;
 
 int main(void)
 {
+	errno = EDOM;
+	if (*hd_errno() != EDOM)
+		return 1;
 	if (hd_semaphore_is_signaled(&none) || !hd_semaphore_is_signaled(&one))
 		return 1;
 	if (hd_mutex_lock(&mutex, HD_FOREVER) != 0 || hd_monitor_enter(&monitor, 0) != 0 ||

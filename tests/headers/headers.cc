@@ -1,6 +1,8 @@
 /* headers/headers.cc - the public headers as a C++ program sees them. */
 #include <heddle.h>
 
+#include <cerrno>
+
 static hd_semaphore one = HD_SEMAPHORE(1);
 static hd_mutex mutex = HD_MUTEX(HD_IN_ORDER);
 static hd_monitor monitor = HD_MONITOR(0);
@@ -22,6 +24,9 @@ static void *first(void *arg)
 int main()
 {
 	int token = 0;
+	errno = EDOM;
+	if (*hd_errno() != EDOM)
+		return 1;
 	int code = hd_run(nullptr, first, &token);
 	struct hd_case cases[] = { hd_case_time(1), hd_case_semaphore(&one) };
 	if (hd_select(cases, 2, 0) >= 0 || hd_mutex_is_mine(&mutex) || hd_event_is_set(&event) ||
