@@ -143,7 +143,11 @@ hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, s
 
 hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
 {
-	return spawn((struct hd__caller){ w, w->sched }, how, NULL, entry, arg);
+	hd_pid pid = spawn((struct hd__caller){ w, w->sched }, how, NULL, entry, arg);
+
+	if (pid > 0)
+		hd__table_find(&w->sched->table, pid)->pins = 2; /* it begins here, whatever other workers would take: see hd__is_movable */
+	return pid;
 }
 
 hd_pid hd_spawn(hd_entry entry, void *arg)

@@ -110,6 +110,7 @@ static void *begin_first(void *arg)
 {
 	const struct first first = *(struct first *)arg;
 
+	hd_unpin();
 	if (!first.pinned)
 		hd_unpin();
 	return first.main(first.arg);

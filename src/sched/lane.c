@@ -9,20 +9,27 @@
 #include "context.h"
 
 #define TRIES 100     /* to enter another lane, before its owner is left alone */
+#define ROOM 200      /* pauses that an owner waits for a visitor */
 #define LOOK_MAX 64   /* processes that must stay, before a thief gives up */
 #define HALF_MAX 256  /* processes taken at a time */
 
 bool hd__visit(struct hd_worker *v)
 {
+	bool inside = false;
+
 	if (!v->crowd)
 		return false; /* its owner does not lock it */
-	for (int i = 0; i < TRIES; i++) {
+	for (int i = 0; i < TRIES && !inside; i++) {
 		unsigned char free = 0;
-		if (ld_rlx(&v->lane) == 0 && cas_acq(&v->lane, &free, 1)) /* pairs with hd__leave's release */
-			return true;
-		hd__arch_pause();
+		inside = ld_rlx(&v->lane) == 0 && cas_acq(&v->lane, &free, 1); /* pairs with hd__leave's release */
+		if (!inside && i == 0)
+			st_rlx(&v->wanted, true); /* an owner that enters again and again makes room */
+		if (!inside)
+			hd__arch_pause();
 	}
-	return false;
+	if (ld_rlx(&v->wanted))
+		st_rlx(&v->wanted, false);
+	return inside;
 }
 
 bool hd__visit_surely(struct hd_worker *v)
@@ -32,14 +39,28 @@ bool hd__visit_surely(struct hd_worker *v)
 	return v->crowd;
 }
 
-/* Before the lane is left: other workers that run less than what is ready here hear of it. */
+/* The highest level above `level` at which a process of w's may move; `level` when there is none. */
+static int highest_movable(struct hd_worker *w, int level)
+{
+	int looks = LOOK_MAX;
+
+	for (int l = w->runq.highest; l > level && l >= HD__PRIORITY_MIN; l--) {
+		struct hd_process *p = w->runq.only != NULL ? w->runq.only : hd__runq_level(&w->runq, l)->head;
+		for (; p != NULL; p = p->next)
+			if (hd__is_movable(p) || looks-- == 0)
+				return l;
+	}
+	return level;
+}
+
+/* Before the lane is left: other workers that run less than what is ready here, and may move, hear of it. */
 static void advertise(struct hd_worker *w)
 {
-	int highest = w->runq.highest;
+	int level = w->runq.highest > w->advert ? highest_movable(w, w->advert) : 0;
 
-	if (highest > w->advert) {
-		hd__set_advert(w, highest);
-		hd__tell_those_below(w, highest);
+	if (level > w->advert) {
+		hd__set_advert(w, level);
+		hd__tell_those_below(w, level);
 	}
 }
 
@@ -67,10 +88,10 @@ static bool is_crowded(struct hd__runq *q)
 void hd__leave_surplus(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
-	bool wake = false;
+	bool wake = false, surplus = w->runq.highest != 0;
 
 	advertise(w);
-	if (ld_rlx(&sched->board.idlers) != 0) {
+	if (surplus && ld_rlx(&sched->board.idlers) != 0) {
 		uint64_t turn = w->stats.switches;
 		if (turn != w->surplus_turn && !is_crowded(&w->runq))
 			w->surplus_calls = 0;
@@ -81,15 +102,17 @@ void hd__leave_surplus(struct hd_worker *w)
 		w->surplus_turn = turn;
 	}
 	hd__unlock(&w->lane);
-	if (unlikely(wake || !sched->watched))
+	if (unlikely(wake || (surplus && !sched->watched)))
 		hd__wake_searcher(sched);
+	for (int i = 0; i < ROOM && ld_rlx(&w->wanted); i++)
+		hd__arch_pause(); /* a visitor waits outside */
 }
 
 bool hd__move_home(struct hd_process *p, struct hd_worker *w)
 {
 	uint64_t control = ld_acq(&p->control);
 
-	if (p->pins > 0)
+	if (!hd__is_movable(p))
 		return false;
 	do
 		if (control & HD__NUDGED)
@@ -101,19 +124,21 @@ bool hd__move_home(struct hd_process *p, struct hd_worker *w)
 }
 
 /* Inside v's lane: the first that may move to w, of a level above `level`; NULL when there is none. *stays: one could not move because
- * a request to it is on its way. */
+ * a request to it is on its way, or not all were looked at. */
 static struct hd_process *take_first_above(struct hd_worker *w, struct hd_worker *v, int level, bool *stays)
 {
 	int looks = LOOK_MAX;
 
 	hd__runq_spill(&v->runq);
 	for (int l = v->runq.highest; l > level && l >= HD__PRIORITY_MIN; l--)
-		for (struct hd_process *p = hd__runq_level(&v->runq, l)->head; p != NULL && looks-- > 0; p = p->next) {
+		for (struct hd_process *p = hd__runq_level(&v->runq, l)->head; p != NULL; p = p->next) {
 			if (hd__move_home(p, w)) {
 				hd__runq_remove(&v->runq, p);
 				return p;
 			}
-			*stays |= p->pins == 0;
+			*stays |= hd__is_movable(p) || looks-- == 0;
+			if (looks < 0)
+				return NULL;
 		}
 	return NULL;
 }
@@ -155,8 +180,11 @@ unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe)
 	unsigned n = 0, looks = LOOK_MAX;
 	bool leave_it = false;
 
-	if (!hd__visit(v))
+	hd__enter(w); /* so that what is w's is in its queue when the lane can be visited */
+	if (!hd__visit(v)) {
+		hd__leave(w);
 		return 0;
+	}
 	hd__runq_spill(&v->runq);
 	for (int l = v->runq.highest; l >= HD__PRIORITY_MIN && n < HALF_MAX && looks > 0; l--)
 		for (p = hd__runq_level(&v->runq, l)->head; p != NULL && p->arrival < ripe && n < HALF_MAX && looks > 0; p = next) {
@@ -174,11 +202,8 @@ unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe)
 			n++;
 		}
 	hd__unvisit(v);
-	if (n == 0)
-		return 0;
-	bump(&w->stats.steals, 1);
+	bump(&w->stats.steals, n > 0);
 	bump(&w->stats.stolen, n);
-	hd__enter(w);
 	for (p = chain; p != NULL; p = next) {
 		next = p->next;
 		hd__runq_push_tail(&w->runq, p);

@@ -18,7 +18,7 @@ static inline void hd__enter(struct hd_worker *w)
 		hd__lock(&w->lane);
 }
 
-/* Leaves w's lane with something ready in it. */
+/* Leaves w's lane with something ready in it, or for a visitor. */
 void hd__leave_surplus(struct hd_worker *w);
 
 static inline void hd__leave(struct hd_worker *w)
@@ -26,7 +26,7 @@ static inline void hd__leave(struct hd_worker *w)
 	if (!w->crowd)
 		return;
 	int highest = w->runq.highest;
-	if (unlikely(highest > w->advert || (highest != 0 && ld_rlx(&w->sched->board.idlers) != 0)))
+	if (unlikely(highest > w->advert || (highest != 0 && ld_rlx(&w->sched->board.idlers) != 0) || ld_rlx(&w->wanted)))
 		hd__leave_surplus(w);
 	else
 		hd__unlock(&w->lane);
@@ -40,6 +40,12 @@ bool hd__visit(struct hd_worker *v);
 bool hd__visit_surely(struct hd_worker *v);
 
 void hd__unvisit(struct hd_worker *v);
+
+/* Whether p is not pinned. One that is spawned so is pinned where it first runs; the first process is so twice, until it has begun. */
+static inline bool hd__is_movable(const struct hd_process *p)
+{
+	return p->pins <= (ld_rlx(&p->switches) == 0);
+}
 
 /* p is at home with w from now on. By the thread that is inside p's lane, where p is ready; or by the worker that has claimed p's
  * wait. False: p must stay where it is, because it is pinned or a request is on its way to its home. */

@@ -10,22 +10,22 @@
  * while workers need to be told, longer and longer while they look at the clock often enough by themselves (sched/switch.h:
  * a worker that switches fast does).
  *
- * A worker that does not come by a safe point (its process computes, or is in a system call) is *deaf*. If another one is idle, the
- * watcher visits the deaf worker's lane: it takes in the notes and the due deadlines, and has the idle worker woken to take what
- * is ready there. */
+ * A worker that does not come by a safe point (its process computes, or is in a system call) is *deaf*. The watcher visits its lane: it
+ * takes in the notes and the due deadlines, and has an idle worker woken to take what is ready there. */
 #include "sched/watcher.h"
 
 #include "os/futex.h"
 #include "sched/sched.h"
 
 #define TICK HD_MS(10)
-#define TICK_IF_IDLE HD_MS(1) /* while a worker is busy and another sleeps */
+#define TICK_IF_CROWD HD_MS(4) /* with several workers, */
+#define TICK_IF_IDLE HD_MS(1)  /* of which one is busy and another sleeps */
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
 
 static hd_time tick(struct hd__sched *sched)
 {
-	return ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK;
+	return sched->nworkers == 1 ? TICK : ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK_IF_CROWD;
 }
 
 /* When to look at this worker again, no sooner than after a pause. */
@@ -37,7 +37,7 @@ static hd_time look_again_at(struct hd__sched *sched, struct hd_worker *w, hd_ti
 
 	if (attention & HD__ASLEEP && ld_rlx(&w->stats.switches) == w->seen_switches)
 		return HD_FOREVER; /* it has been idle since we last looked; if it had not, it might be back in no time */
-	if (attention & HD__ALARM && w->crowd && ld_rlx(&sched->board.idlers) > 0)
+	if (attention & HD__ALARM && ld_rlx(&sched->board.idlers) > 0)
 		return now + watcher->pause; /* told: if it is deaf, its lane must be visited */
 	if (attention & HD__ALARM || alarm > now + tick(sched))
 		return now + tick(sched); /* told already: when it has looked, and has another alarm, it will call us */
@@ -57,8 +57,8 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 	w->seen_alarm = alarm;
 }
 
-/* Another worker is idle. If w has not come by a safe point since we last looked, its notes and deadlines are served; what is ready
- * behind its runner since then is for the idle worker. */
+/* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became
+ * ready there are told, and what has been ready behind its runner since then is for a worker that is idle. */
 static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time now)
 {
 	uint32_t attention = ld_seq(&w->attention);
@@ -102,7 +102,7 @@ static void *watch(void *arg)
 		hd_time now = hd__clock(sched);
 		for (unsigned i = 0; i < sched->nworkers; i++)
 			look(watcher, &sched->workers[i], now);
-		if (sched->nworkers > 1 && ld_rlx(&sched->board.idlers) > 0)
+		if (sched->nworkers > 1)
 			for (unsigned i = 0; i < sched->nworkers; i++)
 				look_into_lane(sched, &sched->workers[i], now);
 		if (sched->nworkers > 1 && now >= asked + TICK) { /* daemons may keep all workers busy */

@@ -130,6 +130,7 @@ struct hd_worker {
 	/* the lane: for the thread that is inside (sched/lane.h) */
 	unsigned char lane __attribute__((aligned(64))); /* its lock */
 	bool crowd;					 /* there are other workers; constant */
+	bool wanted;					 /* a visitor waits for the lock; a hint, any thread, relaxed */
 	int advert;					 /* as in board.adverts */
 	struct hd__runq runq;				 /* runq.highest may be read by any thread, relaxed */
 	struct hd__timers timers;

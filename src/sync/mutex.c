@@ -67,13 +67,14 @@ static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 }
 
 /* Waits for a mutex without an order, whose lock is held, and which has another owner. */
-static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
+static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why,
+		       bool ahead)
 {
 	hd_time since = until > 0 ? hd__exact_time(w) : 0;
 
-	for (bool again = false;; again = true) {
+	for (;; ahead = true) {
 		struct hd_waiter x = {
-			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = again, .since = since
+			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = ahead, .since = since
 		};
 		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
 		if (err != 0)
@@ -102,7 +103,7 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
 {
 	if (likely(!has_order(m)))
-		return compete_for(w, m, me, depth, until, why);
+		return compete_for(w, m, me, depth, until, why, false);
 	struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner };
 	if (m->flags & HD_INHERIT && w != NULL && until > 0) {
 		x.left = waiter_left;
@@ -282,15 +283,8 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	hd__unpark(w, x);
 }
 
-void hd__mutex_passed(struct hd_mutex *m, unsigned depth)
-{
-	if (!has_order(m))
-		hd__mutex_reenter(m, depth);
-	else if (m->flags & HD_INHERIT)
-		hold(m);
-}
-
-void hd__mutex_reenter(struct hd_mutex *m, unsigned depth)
+/* Locks it, as deep as that; `ahead`: before the other waiters. */
+static void reenter(struct hd_mutex *m, unsigned depth, bool ahead)
 {
 	struct hd_worker *w = hd__self();
 	int64_t me = hd__owner_self(w);
@@ -298,15 +292,29 @@ void hd__mutex_reenter(struct hd_mutex *m, unsigned depth)
 	if (w != NULL)
 		hd__enter(w);
 	hd__waitq_lock(&m->waiters);
-	if (m->owner != me)
-		m->waking = 0; /* if another waiter was woken too, one more will be: no harm */
-	if (m->owner != 0 && m->owner != me) {
+	m->waking = 0; /* if another waiter was woken too, one more will be: no harm */
+	if (m->owner == 0) {
+		own_locked(m, me, depth);
+		hd__waitq_unlock(&m->waiters);
+		hd__leave_quietly(w);
+		if (m->flags & HD_INHERIT)
+			hold(m);
+	} else if (has_order(m)) {
 		wait_for(w, m, me, depth, HD_FOREVER, HD_WAIT_REENTER);
-		return;
+	} else {
+		compete_for(w, m, me, depth, HD_FOREVER, HD_WAIT_REENTER, ahead);
 	}
-	own_locked(m, me, depth);
-	hd__waitq_unlock(&m->waiters);
-	hd__leave_quietly(w);
-	if (m->flags & HD_INHERIT)
+}
+
+void hd__mutex_passed(struct hd_mutex *m, unsigned depth)
+{
+	if (ld_rlx(&m->owner) != hd__owner_self(hd__self()))
+		reenter(m, depth, true); /* without an order, the caller was only woken to try */
+	else if (m->flags & HD_INHERIT)
 		hold(m);
+}
+
+void hd__mutex_reenter(struct hd_mutex *m, unsigned depth)
+{
+	reenter(m, depth, false);
 }
