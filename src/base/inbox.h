@@ -26,7 +26,7 @@ static inline void hd__inbox_push(struct hd__inbox *inbox, struct hd_note *note)
 
 static inline bool hd__inbox_is_empty(const struct hd__inbox *inbox)
 {
-	return ld_rlx(&inbox->last) == NULL;
+	return ld_seq(&inbox->last) == NULL; /* after the exchange of the attention word (hd__take_news) */
 }
 
 /* All notes, oldest first. Inside the lane of the inbox's worker. */

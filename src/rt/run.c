@@ -146,10 +146,10 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	}
 	for (unsigned i = 1; i < started; i++)
 		hd__os_thread_join(&sched->workers[i].thread);
-	hd__stop_finish(sched);
-	hd__overflow_watch_stop();
 	if (sched->watched)
 		hd__watcher_stop(sched);
+	hd__stop_finish(sched);
+	hd__overflow_watch_stop();
 	return sched->stop_code;
 }
 

@@ -72,6 +72,8 @@ void hd__look(struct hd_worker *w)
 	if (ld_seq(&w->sched->stopping)) {
 		w->stop_at = w->sched->stop_at;
 		hd__set_alarm(w);
+		if (!w->crowd)
+			doom_all(w->sched); /* once more: its runner may have been spawning when another thread did so */
 	} else if (!w->crowd) {
 		hd__stop_if_over(w->sched); /* there is no lane to be outside of; among several workers the watcher asks */
 	}
@@ -117,11 +119,27 @@ int hd_hold_open(int delta)
 	return now;
 }
 
-/* When all workers have left: a note may be in any inbox. */
+/* When all workers have left, only plain threads come into a lane, until the gate is shut and empty. */
+static void enter_left(struct hd_worker *w)
+{
+	(void)hd__visit_surely(w); /* or there is one worker, and no lane */
+}
+
+static void leave_left(struct hd_worker *w)
+{
+	if (w->crowd)
+		hd__unlock(&w->lane);
+}
+
+/* A note may be in any inbox. Lets the thread that is about to post it get on. */
 static void take_all_news(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	hd__os_thread_yield();
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		enter_left(&sched->workers[i]);
 		hd__take_news(&sched->workers[i]);
+		leave_left(&sched->workers[i]);
+	}
 }
 
 /* A process that is ended must not be left in a run queue: its block may be another one's next. */
@@ -135,26 +153,49 @@ static void take_off_queue(struct hd_worker *w, struct hd_process *p)
 		hd__move(w, p, HD_SUSPENDED);
 }
 
-/* Ends p where it stands: the runtime is over. */
+/* Ends p's wait, if it waits. False: a grant came first and is on its way, through the inbox or (a plain thread has signalled a condition)
+ * into a mutex's queue. */
+static bool end_wait(struct hd_worker *w, struct hd_process *p)
+{
+	enter_left(w);
+	hd__wait_abandon(w, p);
+	bool ended = p->state != HD_WAITING;
+	leave_left(w);
+	return ended;
+}
+
+/* Ends p. False: a request to it is on its way. */
+static bool end(struct hd_worker *w, struct hd_process *p)
+{
+	enter_left(w);
+	take_off_queue(w, p);
+	bool ended = hd__end_from_outside(w, p, HD_END_KILLED, 0);
+	leave_left(w);
+	return ended;
+}
+
+/* Ends p where it stands: the runtime is over. Its record may be in the queue of a primitive, on a stack that is about to vanish. */
 static void abandon(struct hd_worker *w, struct hd_process *p)
 {
-	/* Its record is in the queue of a primitive, on a stack that is about to vanish. A grant that came first is on its way, through
-	 * the inbox or (a plain thread has signalled a condition) into a mutex's queue, and is waited for. */
-	for (hd__wait_abandon(w, p); p->state == HD_WAITING; hd__wait_abandon(w, p)) {
-		hd__os_thread_yield();
+	while (!end_wait(w, p))
 		take_all_news(w->sched);
-	}
 	if (p->inner != NULL) {
 		hd__os_free(p->inner->locals);
 		hd__os_free(p->inner->trail);
 	}
-	for (;;) {
-		take_off_queue(w, p);
-		if (hd__end_from_outside(w, p, HD_END_KILLED, 0))
-			break;
-		hd__os_thread_yield();
+	while (!end(w, p))
 		take_all_news(w->sched);
-	}
+}
+
+/* Whether p is alive and has come to its home: a plain thread may be sending it this moment. */
+static bool has_come(struct hd_process *p)
+{
+	struct hd_worker *home = ld_rlx(&p->home);
+
+	enter_left(home); /* the sender has this lock meanwhile */
+	bool come = !(ld_acq(&p->control) & HD__DEAD) && ld_acq(&p->state) != 0 && ld_rlx(&p->home) == home;
+	leave_left(home);
+	return come;
 }
 
 void hd__stop_finish(struct hd__sched *sched)
@@ -173,11 +214,9 @@ void hd__stop_finish(struct hd__sched *sched)
 			if (ld_acq(&p->control) & HD__DEAD)
 				continue;
 			left = true;
-			if (ld_acq(&p->state) != 0) /* else a plain thread is just sending it */
+			if (has_come(p))
 				abandon(ld_rlx(&p->home), p);
 		}
-		if (left || !empty)
-			hd__os_thread_yield(); /* a thread that is inside has been told, and is on the way out */
 	}
 }
 

@@ -72,6 +72,8 @@ void hd__unvisit(struct hd_worker *v)
 	hd__unlock(&v->lane);
 	if (ready && hd__is_better_there(v, 0)) /* idle: it looked at its queue before we came, or looks again */
 		hd__raise(v, HD__BETTER);
+	else if (ready && ld_rlx(&v->sched->board.idlers) != 0)
+		hd__wake_searcher(v->sched);
 }
 
 /* Whether two processes or more are ready, at the highest level. */

@@ -181,8 +181,10 @@ void hd__run_next(struct hd_worker *w)
 	w->resched &= HD__AT_CALL;
 	struct hd_process *next = hd__choose(w);
 
-	if (next == NULL)
+	if (next == NULL) { /* there is no memory for its stack: the worker is idle still */
+		hd__set_level(w, 0);
 		return;
+	}
 	w->handoffs = 0;
 	hd__give(w, next, ld_rlx(&w->sched->now));
 	bump(&w->stats.from_idle, 1);
@@ -295,8 +297,10 @@ void hd__take_news(struct hd_worker *w)
 		w->sched->hooks.look(w);
 	if (bits & HD__BETTER)
 		w->resched |= HD__LOOK_ELSEWHERE;
-	if (bits & HD__SEARCH)
+	if (bits & HD__SEARCH && w->current == NULL)
 		w->searcher = true;
+	else if (bits & HD__SEARCH) /* it has found something to run before it was told to search */
+		st_rel(&w->sched->board.searching, false);
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* a worker that wakes from sleep may have due deadlines */
 		look_at_clock(w);
 }

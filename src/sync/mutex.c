@@ -18,6 +18,7 @@ void hd_mutex_init(struct hd_mutex *m, unsigned flags)
 }
 
 #define LATE HD_MS(1)
+#define SUSPENDED_MAX 8
 #define WAKE_AGAIN 200 /* unlocks after which another waiter is woken, if the woken one has not tried: it may be suspended */
 
 /* Whether unlocking hands it over. Else it goes to the first process that takes it: if it were handed to a process that has yet
@@ -77,12 +78,17 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = ahead, .since = since
 		};
 		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
-		if (err != 0)
+		if (err != 0 && err != -ETIMEDOUT)
 			return err;
 		w = hd__self();
 		if (w != NULL)
 			hd__enter(w);
 		hd__waitq_lock(&m->waiters);
+		if (err != 0 && m->owner != 0) {
+			hd__waitq_unlock(&m->waiters);
+			hd__leave_quietly(w);
+			return err;
+		}
 		hd_time now = m->waiters.head != NULL || m->owner != 0 ? hd__exact_time(w) : since;
 		if (m->owner == 0 || m->owner == me) { /* else another process took it before we ran */
 			const struct hd_waiter *next = m->waiters.head;
@@ -150,6 +156,31 @@ int hd_mutex_try_lock(struct hd_mutex *m)
 	return hd__try(hd_mutex_lock(m, 0));
 }
 
+/* The first waiter that is not suspended, of the first few; else the first. */
+static struct hd_waiter *first_that_comes(const struct hd_mutex *m)
+{
+	struct hd_waiter *x = m->waiters.head;
+
+	for (int i = 0; i < SUSPENDED_MAX && x != NULL; i++, x = x->next)
+		if (x->process == NULL || !hd__should_stop(ld_rlx(&x->process->control)))
+			return x;
+	return m->waiters.head;
+}
+
+/* The waiter that is handed the mutex, or woken to try, claimed; NULL when there is none. */
+static struct hd_waiter *claim_next(struct hd_worker *w, struct hd_mutex *m)
+{
+	struct hd_waiter *x = NULL;
+
+	if (m->flags & HD_BY_PRIORITY)
+		return hd__waitq_claim_best(w, &m->waiters, HD__GRANTED);
+	if (has_order(m))
+		return hd__waitq_claim(w, &m->waiters, HD__GRANTED);
+	while ((x = first_that_comes(m)) != NULL && !hd__waitq_claim_one(w, &m->waiters, x, HD__GRANTED))
+		;
+	return x;
+}
+
 /* Takes the mutex from its owner: it is free, or handed to a waiter. Returns the waiter to unpark when the lock is released, or
  * NULL. */
 static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
@@ -157,8 +188,7 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
 	struct hd_waiter *next = NULL;
 
 	if (m->waiters.head != NULL && (m->waking == 0 || m->waking > WAKE_AGAIN))
-		next = m->flags & HD_BY_PRIORITY ? hd__waitq_claim_best(w, &m->waiters, HD__GRANTED)
-						 : hd__waitq_claim(w, &m->waiters, HD__GRANTED);
+		next = claim_next(w, m);
 	if (next == NULL || (!has_order(m) && !m->overdue)) {
 		own_locked(m, 0, 0);
 		m->waking = next != NULL ? 1 : m->waking + (m->waking != 0 && m->waking <= WAKE_AGAIN);

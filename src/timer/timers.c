@@ -79,6 +79,27 @@ static void sift_down(struct hd__timer *heap, uint32_t count, uint32_t i, struct
 	heap[i] = x;
 }
 
+/* Keeps the live ones: a copy down and a heap built anew, for the price of one look at each. */
+static void sweep(struct hd__timers *t)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 1; i <= t->count; i++)
+		if (t->is_live(t->context, t->heap[i].order))
+			t->heap[++kept] = t->heap[i];
+	bump(&t->stale, kept - t->count); /* stale + orphans is the number of stale ones again */
+	st_rlx(&t->count, kept);
+	for (uint32_t i = (kept + 2) / 4; i >= 1; i--)
+		sift_down(t->heap, kept, i, t->heap[i]);
+}
+
+/* stale may be below 0 for a moment, while orphans is above what is left of them. */
+static void sweep_if_due(struct hd__timers *t)
+{
+	if (unlikely((int32_t)(t->stale + ld_rlx(&t->orphans)) > (int32_t)(t->count / 2 + SLACK)))
+		sweep(t);
+}
+
 uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 {
 	if (unlikely(t->arrivals >= UINT64_C(1) << 40)) /* after so many of them equals may change places, once */
@@ -86,6 +107,7 @@ uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 	uint64_t order = t->arrivals << 24 | whose;
 	t->arrivals += t->step;
 
+	sweep_if_due(t); /* a process that is adopted leaves its deadline behind, and no wake here counts it */
 	HD_ASSERT(t->count < t->capacity, "more deadlines than processes");
 	bump(&t->count, 1);
 	sift_up(t->heap, t->count, (struct hd__timer){ when, order });
@@ -112,23 +134,8 @@ bool hd__timers_take_due(struct hd__timers *t, hd_time now, struct hd__timer *du
 	return false;
 }
 
-/* Keeps the live ones: a copy down and a heap built anew, for the price of one look at each. */
-static void sweep(struct hd__timers *t)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 1; i <= t->count; i++)
-		if (t->is_live(t->context, t->heap[i].order))
-			t->heap[++kept] = t->heap[i];
-	bump(&t->stale, kept - t->count); /* stale + orphans is the number of stale ones again */
-	st_rlx(&t->count, kept);
-	for (uint32_t i = (kept + 2) / 4; i >= 1; i--)
-		sift_down(t->heap, kept, i, t->heap[i]);
-}
-
 void hd__timers_forget(struct hd__timers *t)
 {
 	bump(&t->stale, 1);
-	if (unlikely(t->stale + ld_rlx(&t->orphans) > t->count / 2 + SLACK))
-		sweep(t);
+	sweep_if_due(t);
 }
