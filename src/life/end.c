@@ -1,9 +1,9 @@
 /* life/end.c - a process ends.
  *
  * Owns:       the last steps of a process, in this order: run its cleanups, destroy its locals (its own code still, it may wait);
- *             under news.lock mark it dead and decide who hears of it; give its stack back; go on with the next process.
+ *             under news.lock mark it dead and decide which waiters hear of it; give its stack back; go on with the next process.
  * Invariant:  dead is decided under news.lock, so hd_join either waits before it or collects after it; after the release the
- *             block may be somebody else's. No request is on its way to a dead process: HD__NUDGED keeps it alive until the
+ *             block may be another process's. No request is on its way to a dead process: HD__NUDGED keeps it alive until the
  *             note has been taken in.
  * Callers:    the process itself; for one that never ran, its home worker. */
 #include <errno.h>
@@ -44,7 +44,7 @@ static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *firs
 static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_kind kind, void *result, int err,
 			 struct hd_process **back)
 {
-	struct hd_waiter *first, *others = NULL; /* those who wait for it: nearly always one, the joiner */
+	struct hd_waiter *first, *others = NULL; /* the waiters for it: nearly always one, the joiner */
 
 	hd__waitq_lock(&p->news);
 	if (unlikely(!die(p))) {

@@ -4,7 +4,7 @@
  * Invariant:  count is the number of records. A record is in `members`, or, once its process has been told to stop, in
  *             `cancelled_members`. A group that has an owner is in the owner's list, until it is closed.
  * Locking:    the wait queue's lock guards it all. It is held over a spawn, so that a member cannot end before its record is whole; it
- *             is not held when somebody is asked to stop, for that may take other locks.
+ *             is not held when a member is asked to stop, for that may take other locks.
  * Callers:    the owner and members; the end of a process; hd_group_cancel from any thread. */
 #include <errno.h>
 #include <heddle/group.h>
@@ -36,13 +36,13 @@ static void take_out(struct hd__member *m)
 		m->next->link = m->link;
 }
 
-/* Lets nobody in any more and asks all members to stop, one after the other: by a cancel, or by termination. Others may do the same
- * meanwhile: who finds it doomed terminates whomever it comes to. The caller keeps the group open. */
+/* Lets no new member in any more and asks all members to stop, one after the other: by a cancel, or by termination. Others may do the same
+ * meanwhile: a caller that finds it doomed terminates each member that it comes to. The caller keeps the group open. */
 static void stop_members(struct hd__caller caller, struct hd_group *g, bool doom)
 {
 	hd__waitq_lock(&g->waiters);
 	g->cancelled = true;
-	if (doom && !g->doomed) { /* also those who were only cancelled */
+	if (doom && !g->doomed) { /* also the members that were only cancelled */
 		g->doomed = true;
 		while (g->cancelled_members != NULL) {
 			struct hd__member *m = g->cancelled_members;
@@ -167,7 +167,7 @@ static void wait_for_rest(struct hd_group *g, struct hd_process *me)
 	me->inner->deaf = deaf;
 }
 
-/* Nobody is in it any more: it is as new. */
+/* It has no members any more: it is as new. */
 static void close_group(struct hd_group *g, struct hd_process *me)
 {
 	HD_ASSERT(me->inner->groups == g, "hd_group_wait of a group that was not opened last");

@@ -1,6 +1,6 @@
 /* life/info.c - what processes are doing.
  *
- * Owns:      struct hd_process_info. Everything is read as it is, without stopping anybody. The generation is read before
+ * Owns:      struct hd_process_info. Everything is read as it is, without stopping a process. The generation is read before
  *            and after, and what is read between with acquire (spawn stores it with release), so that a description is
  *            never of two processes.
  * Callers:   any thread; the deadlock report. */
@@ -58,7 +58,7 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 	       holder != 0 && holder != hd__pid(&sched->table, p);
 }
 
-/* Whoever has what p waits for; less than 0 is a plain thread. */
+/* The owner of what p waits for; less than 0 is a plain thread. */
 static hd_pid holder_of(struct hd__sched *sched, struct hd_process *p)
 {
 	struct hd__edge edge;

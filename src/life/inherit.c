@@ -1,7 +1,7 @@
-/* life/inherit.c - priority inheritance: who has a mutex runs with at least the priority of who waits for it.
+/* life/inherit.c - priority inheritance: the owner of a mutex runs with at least the priority of its waiters.
  *
  * Owns:       the boost in the control word, but for the one that a terminated process has until it is dead.
- * Invariant:  a process's boost is the highest priority among those who wait for the HD_INHERIT mutexes that it has, or it has been
+ * Invariant:  a process's boost is the highest priority among the waiters for the HD_INHERIT mutexes that it has, or it has been
  *             asked to find it anew (HD__REBOOST). It finds it from nothing, so it does not matter what changed or how often.
  * Locking:    finding it takes the lock of each mutex, one at a time. It is done on the home worker, whose process cannot run
  *             meanwhile: so the mutexes that it has, or waits for, exist.
@@ -25,7 +25,7 @@ static struct hd_mutex *wanted_by(struct hd_process *p)
 
 	if (x == NULL)
 		return NULL;
-	unsigned why = ld_acq(&x->why); /* pairs with whoever moves it to the mutex's queue */
+	unsigned why = ld_acq(&x->why); /* pairs with the thread that moves it to the mutex's queue */
 	if (why != HD_WAIT_MUTEX && why != HD_WAIT_REENTER)
 		return NULL;
 	struct hd_mutex *m = mutex_of(x);

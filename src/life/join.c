@@ -1,6 +1,6 @@
 /* life/join.c - waiting for the end of a process, and not wanting to.
  *
- * Owns:       `bond`: who will collect a process's end. Guarded by news.lock.
+ * Owns:       `bond`: how a process's end will be collected. Guarded by news.lock.
  * Invariant:  a block is dropped once: by the joiner that was granted or found it dead, by hd_detach that found it dead, or
  *             by the end itself when it is detached.
  * Callers:    any thread. */
@@ -14,7 +14,7 @@ static inline int lock_bond(struct hd_process *p, hd_pid pid)
 	if (p == NULL)
 		return -ESRCH;
 	hd__waitq_lock(&p->news);
-	/* Whoever collects it drops it without the lock; but then it was not joinable any more before. So if what we have seen is
+	/* The caller that collects it drops it without the lock; but then it was not joinable any more before. So if what we have seen is
 	 * its own, and not the next process's, joinable means that it is ours. */
 	bool named = hd__alive_or_zombie(p, pid);
 	int bond = ld_acq(&p->bond);
@@ -66,7 +66,7 @@ void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_
 	collect(caller, p, end);
 }
 
-/* Whoever joined it does not any more; somebody else may. */
+/* The joiner gives up; another caller may join. */
 static struct hd_waiter *stop_joining(struct hd_worker *w, struct hd_waiter *x)
 {
 	(void)w;
@@ -91,7 +91,7 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 	}
 	bool past = unlikely(until != HD_FOREVER) &&
 		    (until <= 0 ||
-		     (is_alive(*caller, pid) && hd__is_past(caller->w, until))); /* who is dead can be joined at any time */
+		     (is_alive(*caller, pid) && hd__is_past(caller->w, until))); /* a dead process can be joined at any time */
 	int dead = look(*caller, pid, &p);
 	if (unlikely(dead < 0))
 		return dead;

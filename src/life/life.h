@@ -39,7 +39,7 @@ void hd__begin(void *process);
 void hd__cannot_start(struct hd_worker *w, struct hd_process *p);
 
 /* The runner ends; it is outside its lane. Does not return, but is not said so to the compiler: it would call it where it can jump, and the processor
- * would mispredict the returns of whoever runs next (arch/x86_64/begin.S). */
+ * would mispredict the returns of the process that runs next (arch/x86_64/begin.S). */
 void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err);
 
 /* The runner must not go on (a hook of sched/). Does not return. */
@@ -57,14 +57,14 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg);
 
 /* Joining, in its parts: whether pid has ended, 1 or 0, with the lock of its news held and *p the process; or -errno, without. Then, under
- * the lock, it may be taken: nobody else can join it any more; and let go again. Whoever has taken it, and it has ended, collects
+ * the lock, it may be taken: no other caller can join it any more; and let go again. The caller that has taken it, when it has ended, collects
  * it. */
 int hd__join_look(struct hd__caller caller, hd_pid pid, struct hd_process **p);
 void hd__join_take_locked(struct hd_process *p);
 void hd__join_let_go_locked(struct hd_process *p);
 void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_end *end);
 
-/* Spawns a process of whose end somebody must hear. As hd_spawn_with, but for the checks of `how`, and no safe point. */
+/* Spawns a process of whose end a mourner must hear. As hd_spawn_with, but for the checks of `how`, and no safe point. */
 hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
 			 void *arg);
 hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg);
@@ -74,7 +74,7 @@ int hd__spawn_check(const struct hd_spawn *how, hd_entry entry);
  * -ESRCH; -EALREADY when nothing would change. No safe point. */
 int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, int boost);
 
-/* Whoever waits for a mutex of pid's has changed: its home worker will find its boost anew. From a process, or a plain thread inside the
+/* The waiters for a mutex of pid's have changed: its home worker will find its boost anew. From a process, or a plain thread inside the
  * gate; locks may be held. */
 void hd__ask_reboost(struct hd__sched *sched, hd_pid pid);
 
@@ -84,12 +84,12 @@ uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
 /* The runner has given up a mutex with HD_INHERIT, or come into one: it finds its boost anew, and gives way if it must. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me);
 
-/* Whom p boosts: it waits for a mutex with HD_INHERIT, of which this is the owner; 0: nobody. On p's home worker. */
+/* The process that p boosts: the owner of the mutex with HD_INHERIT that p waits for; 0: none. Inside the lane of p's home. */
 hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p);
 
 void hd__locals_destroy(struct hd_process *me);
 
-/* For whom a process waits, as long as that is so. */
+/* The owner for which a process waits, as long as that is so. */
 struct hd__edge {
 	hd_pid holder; /* less than 0: a plain thread */
 	enum hd_wait why;
@@ -97,7 +97,7 @@ struct hd__edge {
 	struct hd_waiter *waiter;
 	uint64_t switches;
 };
-/* Whether p waits for somebody. Any thread; p may be going on this moment. */
+/* Whether p waits for an owner. Any thread; p may be going on this moment. */
 bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge *edge);
 
 void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_process_info *info);

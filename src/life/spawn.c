@@ -37,7 +37,8 @@ static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control
 		home = &sched->workers[add_rlx(&sched->rotor, 1) % sched->nworkers];
 	add_acq_rel(&sched->sent, 1);
 	st_rlx(&p->home, home);
-	if (hd__visit_surely(home)) { /* then it is in a queue when the call returns, and workers that run less have been told */
+	if (hd__visit_surely(
+		    home)) { /* then it is in a queue when the call returns, and workers that run less have been told */
 		st_rel(&p->control, control);
 		hd__make_ready(home, p);
 		hd__unvisit(home);
@@ -76,7 +77,8 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
-	st_rlx(&p->home, likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* or a placeholder: a stale request may read it */
+	st_rlx(&p->home,
+	       likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* or a placeholder: a stale request may read it */
 	p->pins = how->pinned || sched->config.pinned;
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
@@ -146,7 +148,8 @@ hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry
 	hd_pid pid = spawn((struct hd__caller){ w, w->sched }, how, NULL, entry, arg);
 
 	if (pid > 0)
-		hd__table_find(&w->sched->table, pid)->pins = 2; /* it begins here, whatever other workers would take: see hd__is_movable */
+		hd__table_find(&w->sched->table, pid)->pins =
+			2; /* it begins here, whatever other workers would take: see hd__is_movable */
 	return pid;
 }
 

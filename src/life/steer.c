@@ -1,4 +1,4 @@
-/* life/steer.c - suspend, resume, priority, policy: what anybody may ask of a process.
+/* life/steer.c - suspend, resume, priority, policy: what any thread may ask of a process.
  *
  * Owns:       the control word after spawn, and the nudge that carries a change of it to the home worker.
  * Invariant:  a request is one compare-and-swap that also checks the generation, so its answer is exact; the home worker does

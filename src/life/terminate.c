@@ -1,7 +1,7 @@
 /* life/terminate.c - ending another process.
  *
  * Owns:       why a process was killed, and at which priority at least it ends: end_err while it lives, doom_boost; under news.lock.
- * Invariant:  HD__DOOMED stays; so whoever asked may go away, or be ended in turn, and nothing is lost.
+ * Invariant:  HD__DOOMED stays; so the process that asked may go away, or be ended in turn, and nothing is lost.
  * Callers:    any thread. */
 #include <errno.h>
 

@@ -5,7 +5,8 @@
 #include "context.h"
 
 #define SPINS 100
-#define YIELDS 50 /* after so many rounds the thread sleeps between two: under SCHED_FIFO a yield never lets a lower holder run */
+#define YIELDS                                                                                                                 \
+	50 /* after so many rounds the thread sleeps between two: under SCHED_FIFO a yield never lets a lower holder run */
 
 void hd__lock_slowly(unsigned char *lock)
 {

@@ -1,8 +1,8 @@
 /* rt/circle.c - processes that wait for each other in a circle, reported when it closes.
  *
  * Owns:       the search along "who waits for whom", and what it prints; for each process a trail: where it last began to wait.
- * Invariant:  a circle is only reported if it is one: it is walked twice, and nobody in it has run between the two walks, so that all
- *             its edges were there at once. And one that closes is found: whoever begins to wait says so before it walks, so of two who
+ * Invariant:  a circle is only reported if it is one: it is walked twice, and no process of it has run between the two walks, so that all
+ *             its edges were there at once. And one that closes is found: a process that begins to wait says so before it walks, so of two that
  *             close it together at least one sees the other.
  * Locking:    none; the caller holds the lock of the queue that it is about to wait in. What others wait for is read as memory that may
  *             be gone (hd__edge_of).
@@ -75,7 +75,7 @@ static bool is_same(const struct walk *a, const struct walk *b)
 	return true;
 }
 
-/* Remembers where the runner is, for whoever closes a circle with it later. */
+/* Remembers where the runner is, for the process that closes a circle with it later. */
 static void leave_trail(struct hd_process *me)
 {
 	struct hd__trail *trail = me->inner->trail;
@@ -106,7 +106,7 @@ static void print_wait(struct hd__sched *sched, struct hd_process *p, const stru
 	print_trail(p);
 }
 
-/* The runner waits for somebody of a lower priority, who does not run because somebody between the two is ready. */
+/* The runner waits for a process of a lower priority, which does not run because one of a priority between the two is ready. */
 static void look_for_inversion(struct hd_worker *w, struct hd_process *me)
 {
 	static int reported;
@@ -135,7 +135,8 @@ void hd__circle_look(struct hd_worker *w, struct hd_process *me)
 	leave_trail(me);
 	if (!me->waiter->boosts)
 		look_for_inversion(w, me);
-	(void)add_seq(&w->sched->circles, 0); /* a fence: whoever walks after this sees that we wait, or we see that it does */
+	(void)add_seq(&w->sched->circles,
+		      0); /* a fence: a process that walks after this sees that we wait, or we see that it does */
 	if (!walk_circle(w->sched, me, &first) || !walk_circle(w->sched, me, &again) || !is_same(&first, &again))
 		return;
 	add_seq(&w->sched->circles, 1);

@@ -27,9 +27,9 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 
 	(void)context;
 	if (me == NULL || me->stack == NULL || address >= me->stack || address < me->stack - HD__PAGE_SIZE) {
-		sigaction(signal, &before, NULL); /* and the instruction faults again, for whoever that is */
+		sigaction(signal, &before, NULL); /* and the instruction faults again, for the handler that was there before */
 		if (info->si_code <= 0)
-			raise(signal); /* unless there was none: somebody sent it */
+			raise(signal); /* unless there was none: the signal was sent */
 		return;
 	}
 	void *frames[FRAMES_MAX];

@@ -1,4 +1,4 @@
-/* rt/report.c - who waits for what, since when, held by whom; printed when nobody can run any more. */
+/* rt/report.c - what each process waits for, since when, and its owner; printed when no process can run any more. */
 #include <stdio.h>
 
 #include "base/assert.h"

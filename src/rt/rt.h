@@ -27,7 +27,7 @@ void hd__look(struct hd_worker *w);
 /* All workers have run for the last time: ends what the stop left, and waits for plain threads to leave. */
 void hd__stop_finish(struct hd__sched *sched);
 
-/* Prints who waits for what. */
+/* Prints what each process waits for. */
 void hd__report_stuck(struct hd__sched *sched, const char *headline);
 
 /* The runner is about to wait for an owner: reports it if that closes a circle (a hook of sched/). */

@@ -43,7 +43,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		sched->doors.clock = &hd__os_clock;
 	if (sched->doors.poller == NULL)
 		sched->doors.poller = &hd__futex_poller;
-	sched->watched = sched->doors.clock == &hd__os_clock; /* nobody can wait for another clock but the poller */
+	sched->watched = sched->doors.clock == &hd__os_clock; /* only the poller can wait for another clock */
 	sched->hooks = (struct hd__hooks){
 		.begin = hd__begin,
 		.cannot_start = hd__cannot_start,

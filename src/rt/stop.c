@@ -32,8 +32,8 @@ static void doom_all(struct hd__sched *sched)
 		if (hd__visit_surely(&sched->workers[i]))
 			hd__unvisit(&sched->workers[i]);
 	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made); slot++)
-		hd__ask((struct hd__caller){ NULL, sched }, hd__pid(&sched->table, &sched->table.blocks[slot]), HD__SUSPEND, HD__DOOMED,
-			0);
+		hd__ask((struct hd__caller){ NULL, sched }, hd__pid(&sched->table, &sched->table.blocks[slot]), HD__SUSPEND,
+			HD__DOOMED, 0);
 }
 
 static void tell_all(struct hd__sched *sched)
@@ -251,7 +251,7 @@ static uint64_t all_switches(struct hd__sched *sched)
 	return sum;
 }
 
-/* Nobody can run and nothing that we know of can wake anybody. With other threads about, that is no verdict: say so once.
+/* No process can run and nothing that the runtime knows of can wake one. With other threads about, that is no verdict: say so once.
  * Counting threads is a system call, so a program that has some is asked again only after a while. Returns when to look
  * again; 0: it is a deadlock. */
 static hd_time judge_locked(struct hd_worker *w)
@@ -260,7 +260,7 @@ static hd_time judge_locked(struct hd_worker *w)
 	hd_time now = hd__clock(sched);
 
 	if (!all_is_quiet(sched) || hd__nobody_counts(sched))
-		return HD_FOREVER; /* whoever is not quiet, or ended the last one, will be here after us */
+		return HD_FOREVER; /* the worker that is not quiet, or ended the last process, will be here after us */
 	if (sched->stuck_since == 0 || sched->stuck_switches != all_switches(sched)) {
 		sched->stuck_since = now;
 		sched->stuck_switches = all_switches(sched);
@@ -268,7 +268,7 @@ static hd_time judge_locked(struct hd_worker *w)
 	if (now >= sched->count_threads_at) {
 		bool alone = hd__os_thread_count() == (int)sched->nworkers + sched->watched;
 		if (alone && (!all_is_quiet(sched) || ld_acq(&sched->hold) > 0 || hd__nobody_counts(sched)))
-			return now; /* the last thing that another thread did was to wake somebody, or to ask us to wait */
+			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
 		if (alone) {
 			hd__report_stuck(sched, "deadlock: nobody can run, and nothing can wake anybody");
 			return 0;

@@ -4,7 +4,7 @@
  * Invariant:  outside its lane a worker's advert is at least the highest level in its run queue that may move. So a worker that comes to run less than
  *             before finds everything better that is ready elsewhere: it stores its own level, then reads the adverts; a worker that
  *             raises its advert stores it, then reads the levels. All four accesses are sequentially consistent: one of the two sees
- *             the other. Below an advert that is high enough a worker enqueues without telling anybody: either no other worker has
+ *             the other. Below an advert that is high enough a worker enqueues without telling the others: either no other worker has
  *             come to run less since it was raised, or that one is about to visit the lane, and finds what was enqueued, or lowers
  *             the advert. Idle bits: the bit is set before the last look, and cleared by the worker that claims the sleeper.
  * Callers:    workers; hd__some_worker and hd__claim_idle: any thread. */

@@ -1,4 +1,4 @@
-/* sched/board.h - what workers tell each other without entering each other's lanes: what each runs, what it has ready, who sleeps. */
+/* sched/board.h - what workers tell each other without entering each other's lanes: what each runs, what it has ready, which of them sleep. */
 #ifndef SCHED_BOARD_H
 #define SCHED_BOARD_H
 
@@ -13,11 +13,13 @@ struct hd_worker;
 /* A byte or a bit for each worker, so that a few loads show all of them. */
 #define HD__NOBODY 127 /* running: the worker is idle */
 struct hd__board {
-	uint64_t running[HD__WORKERS_MAX / 8] __attribute__((aligned(64))); /* bytes: the priority of the process that runs there */
-	uint64_t adverts[HD__WORKERS_MAX / 8] __attribute__((aligned(64))); /* bytes: at least the highest level that may be taken there */
-	uint64_t idle[HD__WORKERS_MAX / 64] __attribute__((aligned(64)));   /* bits: it sleeps, or is about to */
-	unsigned idlers; /* how many bits are up; a hint */
-	bool searching;	 /* a worker without work looks for some before it sleeps, or has just been woken to; exchanged */
+	uint64_t running[HD__WORKERS_MAX / 8]
+		__attribute__((aligned(64))); /* bytes: the priority of the process that runs there */
+	uint64_t adverts[HD__WORKERS_MAX / 8]
+		__attribute__((aligned(64))); /* bytes: at least the highest level that may be taken there */
+	uint64_t idle[HD__WORKERS_MAX / 64] __attribute__((aligned(64))); /* bits: it sleeps, or is about to */
+	unsigned idlers;						  /* how many bits are up; a hint */
+	bool searching; /* a worker without work looks for some before it sleeps, or has just been woken to; exchanged */
 };
 
 void hd__board_init(struct hd__board *board);
@@ -31,7 +33,7 @@ bool hd__set_level(struct hd_worker *w, int level);
 void hd__set_advert(struct hd_worker *w, int level);
 
 /* Something of this level is ready in w's lane and w runs something as good: every other worker that runs less is told to look,
- * because nobody can know which of them comes to a safe point first. */
+ * because it is not known which of them comes to a safe point first. */
 void hd__tell_those_below(struct hd_worker *w, int level);
 
 /* The next worker after v (NULL: the first), other than w, whose advert is above `level`; NULL when there is none. */

@@ -1,6 +1,6 @@
 /* sched/gate.c - how plain threads get at the runtime.
  *
- * Owns:      one word: whether the gate is open, and how many are inside. Who finds it shut does not count, so that once it is
+ * Owns:      one word: whether the gate is open, and how many are inside. A thread that finds it shut does not count, so that once it is
  *            shut the number only falls, however many knock. A process needs no gate: its runtime cannot end before it. */
 #include "sched/gate.h"
 

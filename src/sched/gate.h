@@ -10,16 +10,16 @@ struct hd__sched;
 struct hd__sched *hd__gate_enter(void);
 void hd__gate_leave(void);
 
-/* The same for a caller that knows that the runtime cannot end before it has done what it comes for. */
+/* As hd__gate_enter, for a caller that knows that the runtime cannot end before it has done what it comes for. */
 void hd__gate_enter_surely(void);
 
 void hd__gate_open(struct hd__sched *sched);
 
-/* From now on nobody enters. */
+/* From now on no thread enters. */
 void hd__gate_shut(void);
 bool hd__gate_is_empty(void);
 
-/* In a forked child: nobody is inside, and there is nothing to get at. */
+/* In a forked child: no thread is inside, and there is nothing to get at. */
 void hd__gate_forget(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define TRIES 100     /* to enter another lane, before its owner is left alone */
 #define ROOM 200      /* pauses that an owner waits for a visitor */
-#define LOOK_MAX 64   /* processes that must stay, before a thief gives up */
+#define LOOK_MAX 1024 /* processes that must stay, before a thief gives up */
 #define HALF_MAX 256  /* processes taken at a time */
 
 bool hd__visit(struct hd_worker *v)
@@ -157,7 +157,8 @@ struct hd_process *hd__take_better(struct hd_worker *w, int level)
 		}
 		bool stays = false;
 		struct hd_process *p = take_first_above(w, v, level, &stays);
-		int left = p != NULL ? p->priority : level; /* nothing above this can be taken there; unless something stays for now */
+		int left = p != NULL ? p->priority
+				     : level; /* nothing above this can be taken there; unless something stays for now */
 		if (left < v->advert && !stays)
 			hd__set_advert(v, left);
 		again |= stays;
@@ -189,7 +190,8 @@ unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe)
 	}
 	hd__runq_spill(&v->runq);
 	for (int l = v->runq.highest; l >= HD__PRIORITY_MIN && n < HALF_MAX && looks > 0; l--)
-		for (p = hd__runq_level(&v->runq, l)->head; p != NULL && p->arrival < ripe && n < HALF_MAX && looks > 0; p = next) {
+		for (p = hd__runq_level(&v->runq, l)->head; p != NULL && p->arrival < ripe && n < HALF_MAX && looks > 0;
+		     p = next) {
 			next = p->next;
 			if (leave_it || !hd__move_home(p, w)) {
 				looks -= !leave_it;

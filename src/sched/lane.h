@@ -5,7 +5,7 @@
  * left there is whole. Any other worker, and the watcher, may visit: take something out, or put in what its owner has no time for.
  *
  * Order: a lane, then the lock of a wait queue. A worker inside its own lane only tries to visit another; so no two wait for each
- * other. Inside, nobody sleeps and nothing of the program is called. With one worker there is nothing to lock. */
+ * other. Inside, no thread sleeps and nothing of the program is called. With one worker there is nothing to lock. */
 #ifndef SCHED_LANE_H
 #define SCHED_LANE_H
 

@@ -65,7 +65,7 @@ static inline void hd__runq_list_tail(struct hd__runq *q, struct hd_process *p)
 	level->tail = p;
 }
 
-/* Puts the one that is alone into its list: it has company now, or somebody wants to walk the lists. */
+/* Puts the one that is alone into its list: it has company now, or the lists are to be walked. */
 static inline void hd__runq_spill(struct hd__runq *q)
 {
 	struct hd_process *only = q->only;

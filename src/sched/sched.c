@@ -1,4 +1,4 @@
-/* sched/sched.c - who runs next, and when the runner gives way.
+/* sched/sched.c - which process runs next, and when the runner gives way.
  *
  * Owns:       the choice of the next process, the switch to it, quanta.
  * Invariant:  outside these functions exactly one process of a worker is RUNNING, `current`, and no ready process of that
@@ -200,7 +200,8 @@ struct hd_process *hd__choose_slowly(struct hd_worker *w)
 	if (level == 0)
 		return NULL;
 	struct hd_process *better = NULL;
-	if (level != w->running_priority && hd__set_level(w, level)) /* other workers must know first; then it looks at theirs */
+	if (level != w->running_priority &&
+	    hd__set_level(w, level)) /* other workers must know first; then it looks at theirs */
 		better = hd__take_better(w, level);
 	return better != NULL ? better : hd__runq_take(&w->runq);
 }
@@ -292,7 +293,8 @@ void hd__take_news(struct hd_worker *w)
 	uint32_t bits = xchg_seq(&w->attention, 0); /* pairs with hd__raise: what was raised for is visible */
 	if (bits & HD__INBOX)
 		for (int i = 0; i < NOTES_MAX && !hd__inbox_is_empty(&w->inbox); i++)
-			hd__apply_notes(w); /* which may leave notes for this very worker: a boost that is passed along a chain */
+			hd__apply_notes(
+				w); /* which may leave notes for this very worker: a boost that is passed along a chain */
 	if (bits & HD__LOOK)
 		w->sched->hooks.look(w);
 	if (bits & HD__BETTER)

@@ -1,4 +1,4 @@
-/* sched/sched.h - who runs next, and when the runner gives way. Called inside the lane of the worker, mostly by its runner. */
+/* sched/sched.h - which process runs next, and when the runner gives way. Called inside the lane of the worker, mostly by its runner. */
 #ifndef SCHED_SCHED_H
 #define SCHED_SCHED_H
 
@@ -45,7 +45,7 @@ static inline void hd__leave_call(struct hd_worker *w)
 		hd__leave(hd__safe_point(w));
 }
 
-/* The same at the end of a call that is no safe point there. */
+/* As hd__leave_call, for a call that ends without a safe point. */
 static inline void hd__leave_quietly(struct hd_worker *w)
 {
 	if (likely(w != NULL))

@@ -17,9 +17,9 @@ __attribute__((always_inline)) static inline void hd__change_stack(struct hd__co
 	hd__fiber_arrive(from_fiber, NULL);
 }
 
-/* The same from a stack that nothing will come back to. */
-__attribute__((always_inline, noreturn)) static inline void hd__quit_stack(struct hd__fiber *from_fiber,
-									    const struct hd__context *to, struct hd__fiber *to_fiber)
+/* As hd__change_stack, from a stack that nothing will come back to. */
+__attribute__((always_inline, noreturn)) static inline void
+hd__quit_stack(struct hd__fiber *from_fiber, const struct hd__context *to, struct hd__fiber *to_fiber)
 {
 	hd__fiber_leave(from_fiber, to_fiber, 1);
 	hd__arch_jump(to);
@@ -29,7 +29,8 @@ __attribute__((always_inline, noreturn)) static inline void hd__quit_stack(struc
 static inline void hd__arrive(struct hd_worker *w)
 {
 	if (w->release != NULL) {
-		st_rel(w->release, 0); /* pairs with hd__lock's acquire: the thread that wakes the process finds its context saved */
+		st_rel(w->release,
+		       0); /* pairs with hd__lock's acquire: the thread that wakes the process finds its context saved */
 		w->release = NULL;
 	}
 }
@@ -91,7 +92,7 @@ static inline void hd__give(struct hd_worker *w, struct hd_process *p, hd_time n
 /* From `me`, which has left the state RUNNING and put itself where it belongs, to `next`, which is not me. `now` is the coarse
  * time. Returns when me runs again, perhaps on another worker, which it answers: take nothing from before the switch but `me`. */
 __attribute__((always_inline)) static inline struct hd_worker *hd__switch(struct hd_worker *w, struct hd_process *me,
-									   struct hd_process *next, hd_time now)
+									  struct hd_process *next, hd_time now)
 {
 	hd__account(w, me, now);
 	me->saved_errno = *w->errno_location;

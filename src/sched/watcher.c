@@ -106,7 +106,8 @@ static void *watch(void *arg)
 			for (unsigned i = 0; i < sched->nworkers; i++)
 				look_into_lane(sched, &sched->workers[i], now);
 		bool searching = ld_rlx(&sched->board.searching);
-		if (searching && watcher->searching) /* its holder may be deaf, or have lost its CPU; two searchers do no harm */
+		if (searching &&
+		    watcher->searching) /* its holder may be deaf, or have lost its CPU; two searchers do no harm */
 			st_rel(&sched->board.searching, false);
 		watcher->searching = searching;
 		if (sched->nworkers > 1 && now >= asked + TICK) { /* daemons may keep all workers busy */

@@ -10,10 +10,10 @@
 struct hd__sched;
 
 struct hd__watcher {
-	hd_time until;	   /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
-	uint32_t kicks;	   /* the futex word */
-	hd_time pause;	   /* its own */
-	bool searching;	   /* board.searching was up at its last look; its own */
+	hd_time until;	/* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
+	uint32_t kicks; /* the futex word */
+	hd_time pause;	/* its own */
+	bool searching; /* board.searching was up at its last look; its own */
 	bool stop;
 	struct hd__thread thread;
 };

@@ -1,7 +1,7 @@
 /* sched/worker.c - a worker's life: run, sleep, wake.
  *
  * Owns:      the attention word's protocol, the worker's own stack (the kernel thread's), on which it is idle.
- * Callers:   rt/ starts it; anybody raises attention and posts notes. */
+ * Callers:   rt/ starts it; any thread raises attention and posts notes. */
 #define _GNU_SOURCE
 #include "sched/worker.h"
 
@@ -11,8 +11,8 @@
 #include "sched/sched.h"
 #include "sched/state.h"
 
-#define WARM_STACKS 64	     /* kept with their memory, however long all are idle */
-#define IDLE_LONG HD_MS(100) /* after this, memory is given back */
+#define WARM_STACKS 64	       /* kept with their memory, however long all are idle */
+#define IDLE_LONG HD_MS(100)   /* after this, memory is given back */
 #define SEARCH_LONG HD_US(100) /* at most, however dear a wake is (rule 10) */
 #define SEARCH_LUCK 4	       /* searches in vain until they become rare */
 #define SEARCH_RARELY 16       /* then one in so many idle times */
@@ -82,7 +82,7 @@ void hd__post(struct hd_worker *w, struct hd_note *note)
 {
 	hd__inbox_push(&w->inbox, note);
 	/* If the bit is up, the worker has not begun to take its notes, and will find this one. Whether the inbox was empty would
-	 * not do: whoever filled it may have lost its CPU before raising the bit. */
+	 * not do: the thread that filled it may have lost its CPU before raising the bit. */
 	if (!(ld_seq(&w->attention) & HD__INBOX))
 		hd__raise(w, HD__INBOX);
 }
@@ -158,7 +158,7 @@ static void doze(struct hd_worker *w, hd_time until)
 	}
 }
 
-/* Whether there are stacks whose memory nobody has needed for a while. */
+/* Whether there are stacks whose memory no process has needed for a while. */
 static bool is_warm(const struct hd__sched *sched)
 {
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)

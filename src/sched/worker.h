@@ -16,7 +16,7 @@
 #include "sched/watcher.h"
 #include "timer/timers.h"
 
-/* What a worker may be told. Three words, by who may write them.
+/* What a worker may be told. Three words, by the threads that may write them.
  *
  * attention: any thread raises a bit (hd__raise); the worker takes them all at its next safe point or when it wakes (hd__take_news).
  * HD__ASLEEP is the worker's own: it sleeps in its poller, and the thread that raises a bit must wake it. One word and only
@@ -80,7 +80,7 @@ struct hd__doors {
 	 * and `choose` (if CHOOSE_BY_DOOR is up) is asked whether or not the runner should give way. NULL: at none. */
 	void (*at_call)(struct hd_worker *w);
 	/* The runtime is built and nothing has run yet; all is over and nothing taken down yet: false if it need not be, because
-	 * the program is about to end. NULL: nobody cares. */
+	 * the program is about to end. NULL: nothing is called. */
 	void (*begun)(struct hd__sched *sched);
 	bool (*ended)(struct hd__sched *sched, int code);
 };
@@ -91,8 +91,8 @@ struct hd__hooks {
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p, uint64_t number); /* the deadline of its wait has come */
 	void (*unwind)(struct hd_process *me, enum hd_end_kind kind); /* the runner ends, outside its lane; does not return */
-	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
-	void (*look)(struct hd_worker *w);			     /* HD__LOOK: the runtime is ending, perhaps */
+	void (*blocked)(struct hd_worker *w, struct hd_process *me);  /* config.deadlock: it is about to wait for an owner */
+	void (*look)(struct hd_worker *w);			      /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
 	 * over. Outside the lane. */
 	hd_time (*idle)(struct hd_worker *w);
@@ -118,7 +118,8 @@ struct hd_worker {
 	uint32_t resched __attribute__((aligned(64)));
 	int running_priority; /* of `current`; 0 when idle; as in board.running (hd__set_level) */
 	struct hd_process *current;
-	unsigned char *release; /* the lock of the queue in which the leaving process waits, for the next stack to release; else NULL */
+	unsigned char *
+		release; /* the lock of the queue in which the leaving process waits, for the next stack to release; else NULL */
 	uint32_t chores;
 	uint32_t handoffs;   /* in a row */
 	int *errno_location; /* of this kernel thread */
@@ -174,7 +175,7 @@ struct hd__sched {
 	struct hd__table table;
 	struct hd__watcher watcher;
 	bool watched;	 /* there is a watcher */
-	bool stopping;	 /* set once, read by anybody: nothing new may start */
+	bool stopping;	 /* set once, read by any thread: nothing new may start */
 	int stop_code;	 /* what hd_run will return; HD__NO_CODE: not ending */
 	hd_time stop_at; /* set before `stopping` */
 	int hold;	 /* hd_hold_open; any thread, atomically */
@@ -185,7 +186,7 @@ struct hd__sched {
 	unsigned patience;     /* calls for which surplus waits before a sleeping worker is woken for it; relaxed */
 	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
 	bool stuck_reported;
-	hd_time stuck_since;	  /* when nobody could run any more; 0: never yet */
+	hd_time stuck_since;	  /* when no process could run any more; 0: never yet */
 	uint64_t stuck_switches;  /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
 
@@ -198,7 +199,7 @@ struct hd__sched {
  * no use after it: the process may have moved. */
 struct hd_worker *hd__self(void);
 
-/* The calling thread is w's from now on; NULL: nobody's. */
+/* The calling thread is w's from now on; NULL: it is a plain thread. */
 void hd__set_self(struct hd_worker *w);
 
 /* Returns 0 or -ENOMEM. */
@@ -220,7 +221,7 @@ hd_time hd__clock(struct hd__sched *sched);
 /* Whether every process that is not a daemon has ended, at some moment of the call. Any thread. */
 bool hd__nobody_counts(struct hd__sched *sched);
 
-/* The same for all processes, daemons too. */
+/* As hd__nobody_counts, for all processes, daemons too. */
 bool hd__nobody_lives(struct hd__sched *sched);
 
 #endif

@@ -5,7 +5,7 @@
  *             off and is about to be taken out. A claimed waiter does not leave before it is unparked.
  * Locking:    the queue's byte guards the list and whatever the primitive keeps beside it. The outcome is decided without
  *             it, because a timeout must decide before it may touch the queue: as long as the wait is undecided or timed
- *             out, somebody waits in the queue and it exists; once it is granted, the granter may have freed it.
+ *             out, its waiter is in the queue and the queue exists; once it is granted, the granter may have freed it.
  * Callers:    every primitive. */
 #include "wait/wait.h"
 
@@ -207,7 +207,7 @@ static inline int result_of(enum hd__outcome outcome)
 	return outcome == HD__TIMED_OUT ? -ETIMEDOUT : outcome == HD__CLOSED ? -EPIPE : -ECANCELED;
 }
 
-/* Nobody waits: a try that failed, or the wait was called off before it began. */
+/* The caller does not wait: a try that failed, or the wait was called off before it began. */
 static void do_not_wait(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q)
 {
 	x->place = HD__OUT;
@@ -291,8 +291,8 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 }
 
 /* The caller's wait has been set up: gives the worker away until it is decided. */
-__attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why, bool boosts,
-							struct hd_process *next)
+__attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why,
+						       bool boosts, struct hd_process *next)
 {
 	st_rlx(&me->why, (uint8_t)why);
 	hd_time now = ld_rlx(&w->sched->now);
@@ -401,8 +401,8 @@ int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 	return sleep(w, me, why, false, NULL);
 }
 
-/* Against a grant that is decided at the same time, and whose claimer may even adopt p and let it wait anew: the number decides. Whoever
- * takes the number out of the word settles the account of the heap (adopt, hd__end_wait, or this). */
+/* Against a grant that is decided at the same time, and whose claimer may even adopt p and let it wait anew: the number decides. The thread
+ * that takes the number out of the word settles the account of the heap (adopt, hd__end_wait, or this). */
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number)
 {
 	uint64_t wait = ld_acq(&p->wait);
@@ -453,6 +453,6 @@ void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->why) == HD_WAIT_REENTER && take_out(x, HD__MOVED))
 		hd__wake_here(w, p);
 	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
-		if (x != p->inner->won) /* whoever claimed that one may have freed its queue */
+		if (x != p->inner->won) /* the thread that claimed that one may have freed its queue */
 			take_out(x, HD__LINKED);
 }

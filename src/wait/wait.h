@@ -1,6 +1,6 @@
 /* wait/wait.h - the only way to sleep.
  *
- * A primitive locks its wait queue, looks whether it must wait, and parks; whoever ends the wait claims the waiter under the
+ * A primitive locks its wait queue, looks whether it must wait, and parks; the thread that ends the wait claims the waiter under the
  * same lock, unlocks, and unparks it. Timeouts and the end of the runtime end waits without knowing the primitive. Works for
  * processes and for plain threads, which sleep in the kernel. */
 #ifndef WAIT_WAIT_H
@@ -9,7 +9,7 @@
 #include "os/lock.h"
 #include "sched/switch.h"
 
-/* How a wait ended. Whoever moves it away from WAITING has decided the wait; all others leave it. */
+/* How a wait ended. The thread that moves it away from WAITING has decided the wait; all others leave it. */
 enum hd__outcome {
 	HD__WAITING = 0,
 	HD__GRANTED,
@@ -23,8 +23,8 @@ enum hd__outcome {
 enum hd__place {
 	HD__OUT = 0, /* in no queue, and not claimed */
 	HD__LINKED,  /* in its queue */
-	HD__MOVED,  /* in its queue, where whoever has claimed it elsewhere has put it: nobody can take it out but by a claim */
-	HD__CLAIMED /* taken by a claim */
+	HD__MOVED,   /* in its queue, where the thread that claimed it elsewhere has put it: only a claim takes it out */
+	HD__CLAIMED  /* taken by a claim */
 };
 
 /* On the waiter's stack while it waits in a queue. */
@@ -39,12 +39,12 @@ struct hd_waiter {
 	uint64_t wait;	   /* plain thread: as p->wait; a process has it in its block */
 
 	/* the primitive's own */
-	/* It is out, and was not claimed: what else must happen, under the same lock. Returns whom to unpark then, a chain; NULL: nobody. */
+	/* It is out, and was not claimed: what else must happen, under the same lock. Returns the waiters to unpark then, a chain, or NULL. */
 	struct hd_waiter *(*left)(struct hd_worker *w, struct hd_waiter *x); /* or NULL */
 	bool ahead;							     /* it goes to the head of the queue */
-	bool boosts; /* somebody was asked to run for its sake: the worker takes in its notes before it chooses who is next */
+	bool boosts; /* the owner was boosted for its sake: the worker takes in its notes before it chooses the next process */
 	struct hd_waiter *sibling; /* `several`: the next of its process's */
-	const int64_t *owner;	   /* who has what it waits for: a process, or less a thread; NULL: unknown */
+	const int64_t *owner;	   /* the owner of what it waits for: a process, or less a thread; NULL: unknown */
 	void *data;
 	unsigned number;
 	hd_time since; /* when its owner began to wait; 0: unknown */
@@ -127,10 +127,10 @@ static inline struct hd_waiter *hd__waitq_claim(struct hd_worker *w, struct hd_w
 	}
 }
 
-/* The same for the one with the highest priority, the first among equals. */
+/* As hd__waitq_claim, for the waiter with the highest priority, the first among equals. */
 struct hd_waiter *hd__waitq_claim_best(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome);
 
-/* Under the lock: the same for this one, which is in the queue; false when something else has decided it: it is out in any case. */
+/* Under the lock: claims this waiter, which is in the queue; false when something else has decided it: it is out in any case. */
 bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *x, enum hd__outcome outcome);
 
 /* Under the lock: x joins the queue, at its tail; takes it out. */
@@ -198,7 +198,7 @@ static inline bool hd__is_past(struct hd_worker *w, hd_time until)
 }
 
 /* What a request to p, in its control word, does to a wait of this kind: HD__WAITING when nothing. Waiting for a mutex, or for the rest
- * of a group, is no cancellation point; and to enter a monitor again is not even one for those who must end: they have it when their cleanups run. */
+ * of a group, is no cancellation point; and entering a monitor again ignores termination too, so that cleanups run owning the mutex. */
 static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64_t control, enum hd_wait why)
 {
 	if (likely(!(control & (HD__DOOMED | HD__CANCEL))) || p->ending || p->inner->deaf || why == HD_WAIT_REENTER)
@@ -240,7 +240,7 @@ __attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker
  * follows. */
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
 
-/* The same with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->left
+/* As hd__park, with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->left
  * is called before the caller runs again. `next`, from hd__take_for_hand_off, runs meanwhile; or NULL. */
 int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
 		struct hd_process *next);
@@ -263,7 +263,7 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number
 /* Ends p's wait otherwise (cancelled, terminated), if nothing else has ended it. Inside its home's lane; no locks are held. */
 void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome);
 
-/* p will never run again: ends its wait, also if it was claimed and moved to a queue where nobody will claim it again, and takes whatever
+/* p will never run again: ends its wait, also if it was claimed and moved to a queue where no thread will claim it again, and takes whatever
  * records of it are left out of their queues. If p still waits then, its wake is on the way, or it is about to be moved. */
 void hd__wait_abandon(struct hd_worker *w, struct hd_process *p);
 
