@@ -33,7 +33,7 @@ static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *firs
 {
 	struct hd_process *joiner = first->process;
 
-	if (lent && joiner != NULL && ld_rlx(&joiner->home) == w && first->why == HD_WAIT_JOIN && hd__may_hand_back(w, joiner))
+	if (lent && joiner != NULL && ld_rlx(&joiner->home) == w && first->rules & HD__HANDS_BACK && hd__may_hand_back(w, joiner))
 		return hd__unpark_to_run(w, first);
 	hd__unpark(w, first);
 	return NULL;

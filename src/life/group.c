@@ -159,7 +159,8 @@ static void wait_for_rest(struct hd_group *g, struct hd_process *me)
 			hd__leave(w);
 			break;
 		}
-		if (hd__park(w, &g->waiters, HD_FOREVER, HD_WAIT_REST) != 0) {
+		struct hd_waiter x = { .rules = HD__NO_CANCEL | HD__HEEDS_LATER };
+		if (hd__park_as(w, &x, &g->waiters, HD_FOREVER, HD_WAIT_REST, NULL) != 0) {
 			stop_own_members(g, true);
 			me->inner->deaf = true; /* once is enough */
 		}
@@ -192,8 +193,9 @@ static int wait_for_members(struct hd_group *g, hd_time until)
 
 	if (err == 0) {
 		hd__waitq_lock(&g->waiters);
+		struct hd_waiter x = { .rules = HD__HEEDS_LATER };
 		if (g->count > 0)
-			return hd__park(w, &g->waiters, until, HD_WAIT_GROUP);
+			return hd__park_as(w, &x, &g->waiters, until, HD_WAIT_GROUP, NULL);
 		hd__waitq_unlock(&g->waiters);
 		hd__leave(w);
 	}

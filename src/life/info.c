@@ -50,6 +50,7 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 	if (control & HD__DEAD || edge->waiter == NULL || !hd__os_peek(&x, edge->waiter, sizeof x))
 		return false;
 	edge->why = x.why;
+	edge->rules = x.rules;
 	if (x.owner == NULL || x.why == HD_WAIT_CONDITION || !hd__os_peek(&holder, x.owner, sizeof holder))
 		return false;
 	edge->holder = holder;

@@ -108,7 +108,7 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 	hd__join_take_locked(p);
 	if (caller->w != NULL && hd__take_for_hand_off(caller->w, p)) /* it cannot end before we release its news */
 		next = p;
-	struct hd_waiter x = { .left = stop_joining, .owner = &pid };
+	struct hd_waiter x = { .left = stop_joining, .owner = &pid, .rules = HD__HANDS_BACK };
 	err = hd__park_as(caller->w, &x, &p->news, until, HD_WAIT_JOIN, next);
 	if (caller->w != NULL)
 		hd__enter(caller->w = hd__self());

@@ -78,14 +78,8 @@ int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, 
  * gate; locks may be held. */
 void hd__ask_reboost(struct hd__sched *sched, hd_pid pid);
 
-/* Finds p's boost; returns its control word then. Inside its home's lane; no locks are held. */
-uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
-
 /* The runner has given up a mutex with HD_INHERIT, or come into one: it finds its boost anew, and gives way if it must. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me);
-
-/* The process that p boosts: the owner of the mutex with HD_INHERIT that p waits for; 0: none. Inside the lane of p's home. */
-hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p);
 
 void hd__locals_destroy(struct hd_process *me);
 
@@ -93,6 +87,7 @@ void hd__locals_destroy(struct hd_process *me);
 struct hd__edge {
 	hd_pid holder; /* less than 0: a plain thread */
 	enum hd_wait why;
+	unsigned rules;
 	bool timed; /* not for ever */
 	struct hd_waiter *waiter;
 	uint64_t switches;

@@ -58,7 +58,7 @@ static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
  * owner's worker is asked by a nudge. A circle ends where nothing changes any more. */
 static void pass_boost_on(struct hd_worker *w, struct hd_process *p)
 {
-	hd_pid owner = hd__boosts(w->sched, p);
+	hd_pid owner = w->sched->hooks.boosts(w->sched, p);
 
 	if (owner > 0)
 		hd__ask_reboost(w->sched, owner);
@@ -74,7 +74,7 @@ static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control
 	bool waits = ld_rlx(&p->state) == HD_WAITING;
 
 	if (unlikely(control & HD__REBOOST)) {
-		control = hd__find_boost(w->sched, p);
+		control = w->sched->hooks.find_boost(w->sched, p);
 		if (!waits && hd__effective_priority(control) < p->priority)
 			change_level(w, p, hd__effective_priority(control), true);
 	}
@@ -84,7 +84,7 @@ static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control
 			st_rlx(&p->priority, (uint8_t)priority);
 			pass_boost_on(w, p);
 		}
-		enum hd__outcome off = hd__called_off(p, control, ld_rlx(&p->why));
+		enum hd__outcome off = hd__called_off(p, control, ld_rlx(&p->rules));
 		if (off != HD__WAITING)
 			hd__wait_end(w, p, off);
 	}
@@ -227,7 +227,7 @@ void hd__ask_reboost(struct hd__sched *sched, hd_pid pid)
 
 void hd__boost_self(struct hd_worker *w, struct hd_process *me)
 {
-	int priority = hd__effective_priority(hd__find_boost(w->sched, me));
+	int priority = hd__effective_priority(w->sched->hooks.find_boost(w->sched, me));
 
 	if (priority != me->priority)
 		change_level(w, me, priority, true);

@@ -122,7 +122,7 @@ struct hd_process {
 	hd_time cpu_time;	  /* coarse (*) */
 	uint64_t switches;	  /* (*) */
 	uint16_t pins;		  /* while above 0 it stays on its worker; written by spawn and by the running process */
-	uint8_t why;		  /* WAITING: enum hd_wait (*) */
+	uint8_t why, rules;	  /* WAITING: enum hd_wait, for people to read; what may end it (wait/wait.h) (*) */
 	bool daemon, ending;
 	char *stack; /* lowest address above the guard; NULL before the first run and after the end (*) */
 

@@ -42,7 +42,7 @@ static bool will_end(struct hd_process *p, const struct hd__edge *edge)
 		return true;
 	seen.inner = &inner;
 	return hd__os_peek(&inner, p->inner, sizeof inner) &&
-	       hd__called_off(&seen, ld_acq(&p->control), edge->why) != HD__WAITING;
+	       hd__called_off(&seen, ld_acq(&p->control), edge->rules) != HD__WAITING;
 }
 
 /* From `me` along the edges, till it comes back to me. */

@@ -10,6 +10,7 @@
 #include "sched/gate.h"
 #include "sim/sim.h"
 #include "sim/threads.h"
+#include "sync/sync.h"
 
 #define WAKE_COST HD_US(50) /* until it has been measured */
 #define PATIENCE 4
@@ -49,6 +50,8 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.cannot_start = hd__cannot_start,
 		.expired = hd__wait_expired,
 		.unwind = hd__unwind,
+		.find_boost = hd__find_boost,
+		.boosts = hd__boosts,
 		.blocked = hd__circle_look,
 		.idle = hd__idle,
 		.over = hd__stop_if_over,

@@ -91,6 +91,9 @@ struct hd__hooks {
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p, uint64_t number); /* the deadline of its wait has come */
 	void (*unwind)(struct hd_process *me, enum hd_end_kind kind); /* the runner ends, outside its lane; does not return */
+	/* Priority inheritance (sync/inherit.c). */
+	uint64_t (*find_boost)(struct hd__sched *sched, struct hd_process *p);
+	hd_pid (*boosts)(struct hd__sched *sched, struct hd_process *p);
 	void (*blocked)(struct hd_worker *w, struct hd_process *me);  /* config.deadlock: it is about to wait for an owner */
 	void (*look)(struct hd_worker *w);			      /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is

@@ -21,7 +21,7 @@ static struct hd_mutex *mutex_of(const struct hd_waiter *x)
 int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until)
 {
 	struct hd_worker *w;
-	struct hd_waiter x = { .owner = &m->owner }, *next;
+	struct hd_waiter x = { .owner = &m->owner, .rules = HD__HEEDS_LATER }, *next;
 
 	if (!hd_mutex_is_mine(m))
 		return -EPERM;

@@ -67,6 +67,12 @@ static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
 	return NULL;
 }
 
+/* Locking it is no cancellation point; and to enter a monitor again ignores termination too, so that cleanups run owning the mutex. */
+static uint8_t rules_of(enum hd_wait why)
+{
+	return why == HD_WAIT_REENTER ? HD__NO_CANCEL | HD__NO_KILL : HD__NO_CANCEL;
+}
+
 /* Waits for a mutex without an order, whose lock is held, and which has another owner. */
 static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why,
 		       bool ahead)
@@ -75,7 +81,7 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 
 	for (;; ahead = true) {
 		struct hd_waiter x = {
-			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = ahead, .since = since
+			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = ahead, .since = since, .rules = rules_of(why)
 		};
 		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
 		if (err != 0 && err != -ETIMEDOUT)
@@ -110,7 +116,7 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 {
 	if (likely(!has_order(m)))
 		return compete_for(w, m, me, depth, until, why, false);
-	struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner };
+	struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .rules = rules_of(why) };
 	if (m->flags & HD_INHERIT && w != NULL && until > 0) {
 		x.left = waiter_left;
 		x.boosts = m->owner > 0;
@@ -295,9 +301,12 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 
 	hd__waitq_lock(&m->waiters);
 	st_rlx(&x->queue, &m->waiters);
-	st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in life/inherit.c */
-	if (p != NULL)
+	st_rel(&x->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER); /* pairs with hd__wait_abandon */
+	st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in sync/inherit.c */
+	if (p != NULL) {
 		st_rlx(&p->why, HD_WAIT_REENTER);
+		st_rlx(&p->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER);
+	}
 	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(m->flags & HD_INHERIT && p != NULL && m->owner > 0))

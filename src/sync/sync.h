@@ -28,6 +28,13 @@ static inline int hd__try(int err)
 	return err == -ETIMEDOUT ? -EAGAIN : err;
 }
 
+/* Finds p's boost; returns its control word then. Inside its home's lane; no locks are held (a hook of life/). */
+uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
+
+/* The process that p boosts: the owner of the mutex with HD_INHERIT that p waits for; 0: none. Inside the lane of p's home (a hook of
+ * life/). */
+hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p);
+
 /* Calls fn(arg), and leave(what) afterwards, also if fn ends the process. */
 void hd__protected(void (*fn)(void *arg), void *arg, void (*leave)(void *what), void *what);
 

@@ -248,7 +248,7 @@ int hd__heed(void)
 {
 	struct hd_worker *w = hd__self();
 	struct hd_process *me = w->current;
-	enum hd__outcome outcome = hd__called_off(me, ld_acq(&me->control), HD_WAIT_NONE);
+	enum hd__outcome outcome = hd__called_off(me, ld_acq(&me->control), 0);
 
 	if (outcome == HD__WAITING)
 		return 0;
@@ -266,16 +266,10 @@ int hd__heed_inside(struct hd_worker **w)
 	return err;
 }
 
-/* Calls that have something to put in order before the caller may end: they heed again when that is done. */
-static bool heeds_later(enum hd_wait why)
-{
-	return why == HD_WAIT_CONDITION || why == HD_WAIT_SELECT || why == HD_WAIT_GROUP || why == HD_WAIT_REST;
-}
-
 /* The wait of `me` was called off; outside its lane. */
-static int give_up(struct hd_process *me, enum hd__outcome outcome, enum hd_wait why)
+static int give_up(struct hd_process *me, enum hd__outcome outcome, unsigned rules)
 {
-	if (!heeds_later(why) && (outcome == HD__TERMINATED || me->inner->unwinds))
+	if (!(rules & HD__HEEDS_LATER) && (outcome == HD__TERMINATED || me->inner->unwinds))
 		hd__self()->sched->hooks.unwind(me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
 	return -ECANCELED;
 }
@@ -292,9 +286,10 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 
 /* The caller's wait has been set up: gives the worker away until it is decided. */
 __attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why,
-						       bool boosts, struct hd_process *next)
+							unsigned rules, bool boosts, struct hd_process *next)
 {
 	st_rlx(&me->why, (uint8_t)why);
+	st_rlx(&me->rules, (uint8_t)rules);
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_WAITING, now);
 	if (next != NULL) {
@@ -310,7 +305,7 @@ __attribute__((always_inline)) static inline int sleep(struct hd_worker *w, stru
 	enum hd__outcome outcome = hd__outcome(ld_acq(&me->wait)); /* pairs with hd__decide's release */
 	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
 	if (unlikely(outcome >= HD__CANCELLED))
-		return give_up(me, outcome, why);
+		return give_up(me, outcome, rules);
 	return result_of(outcome);
 }
 
@@ -327,13 +322,13 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
 	bool past = unlikely(until != HD_FOREVER) && hd__is_past(w, until);
-	enum hd__outcome off = hd__called_off(me, ld_rlx(&me->control), why);
+	enum hd__outcome off = hd__called_off(me, ld_rlx(&me->control), x->rules);
 	if (unlikely(past || off != HD__WAITING)) {
 		do_not_wait(w, x, q);
 		if (next != NULL)
 			hd__runq_push_tail(&w->runq, next);
 		hd__leave(w);
-		return past ? -ETIMEDOUT : give_up(me, off, why);
+		return past ? -ETIMEDOUT : give_up(me, off, x->rules);
 	}
 	st_rlx(&me->wait, until != HD_FOREVER ? set_deadline(w, me, until) : HD__WAITING);
 	if (likely(q != NULL)) {
@@ -344,7 +339,7 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 		if (unlikely(x->owner != NULL && w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
 			w->sched->hooks.blocked(w, me);
 	}
-	return sleep(w, me, why, x->boosts, next);
+	return sleep(w, me, why, x->rules, x->boosts, next);
 }
 
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
@@ -352,6 +347,7 @@ int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wai
 	struct hd_waiter x; /* set field by field: this is a hot path */
 
 	x.several = x.ahead = x.boosts = false;
+	x.rules = 0;
 	x.left = NULL;
 	x.owner = NULL;
 	return park(w, &x, q, until, why, NULL);
@@ -389,7 +385,7 @@ int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 {
 	struct hd_process *me = w->current;
 	bool past = until != HD_FOREVER && hd__is_past(w, until);
-	enum hd__outcome off = past ? HD__TIMED_OUT : hd__called_off(me, ld_rlx(&me->control), why);
+	enum hd__outcome off = past ? HD__TIMED_OUT : hd__called_off(me, ld_rlx(&me->control), HD__HEEDS_LATER);
 
 	if (off != HD__WAITING && hd__decide(&me->wait, off)) {
 		hd__leave(w);
@@ -397,8 +393,7 @@ int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 	}
 	if (until != HD_FOREVER && !past)
 		or_acq_rel(&me->wait, set_deadline(w, me, until)); /* also if it has just been decided: the wake forgets it */
-	st_rlx(&me->why, (uint8_t)why);
-	return sleep(w, me, why, false, NULL);
+	return sleep(w, me, why, HD__HEEDS_LATER, false, NULL);
 }
 
 /* Against a grant that is decided at the same time, and whose claimer may even adopt p and let it wait anew: the number decides. The thread
@@ -450,7 +445,7 @@ void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 
 	if (p->state == HD_WAITING)
 		hd__wait_end(w, p, HD__TERMINATED);
-	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->why) == HD_WAIT_REENTER && take_out(x, HD__MOVED))
+	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->rules) & HD__NO_KILL && take_out(x, HD__MOVED))
 		hd__wake_here(w, p);
 	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
 		if (x != p->inner->won) /* the thread that claimed that one may have freed its queue */

@@ -27,12 +27,21 @@ enum hd__place {
 	HD__CLAIMED  /* taken by a claim */
 };
 
+/* What a wait allows; 0: a cancel or a termination ends it, and its call. */
+enum hd__rules {
+	HD__NO_CANCEL = 1,   /* it is no cancellation point */
+	HD__NO_KILL = 2,     /* nor does termination end it */
+	HD__HEEDS_LATER = 4, /* the call has something to put in order when its wait was called off; then it says hd__heed */
+	HD__HANDS_BACK = 8   /* it may have lent its turn: the process whose end it waits for hands the worker back */
+};
+
 /* On the waiter's stack while it waits in a queue. */
 struct hd_waiter {
 	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
 	struct hd_process *process;    /* NULL: a plain thread */
 	struct hd_waitq *queue;
-	uint8_t why;	   /* enum hd_wait */
+	uint8_t why;	   /* enum hd_wait: a label */
+	uint8_t rules;	   /* enum hd__rules */
 	uint8_t place;	   /* enum hd__place */
 	bool several;	   /* one of several records of its process, which waits in as many queues */
 	uint32_t unparked; /* plain thread: the word it sleeps on; release, acquire */
@@ -197,15 +206,14 @@ static inline bool hd__is_past(struct hd_worker *w, hd_time until)
 	return until <= (w != NULL ? hd__clock(w->sched) : hd__plain_clock->now(hd__plain_clock));
 }
 
-/* What a request to p, in its control word, does to a wait of this kind: HD__WAITING when nothing. Waiting for a mutex, or for the rest
- * of a group, is no cancellation point; and entering a monitor again ignores termination too, so that cleanups run owning the mutex. */
-static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64_t control, enum hd_wait why)
+/* What a request to p, in its control word, does to a wait with these rules: HD__WAITING when nothing. */
+static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64_t control, unsigned rules)
 {
-	if (likely(!(control & (HD__DOOMED | HD__CANCEL))) || p->ending || p->inner->deaf || why == HD_WAIT_REENTER)
+	if (likely(!(control & (HD__DOOMED | HD__CANCEL))) || p->ending || p->inner->deaf)
 		return HD__WAITING;
 	if (control & HD__DOOMED)
-		return HD__TERMINATED;
-	return why == HD_WAIT_MUTEX || why == HD_WAIT_REST ? HD__WAITING : HD__CANCELLED;
+		return rules & HD__NO_KILL ? HD__WAITING : HD__TERMINATED;
+	return rules & HD__NO_CANCEL ? HD__WAITING : HD__CANCELLED;
 }
 
 /* The caller, outside its lane, does what was asked of it: returns 0; -ECANCELED; does not return when it must end. */
@@ -255,7 +263,7 @@ static inline bool hd__waits_decide(struct hd_process *me)
 {
 	return hd__decide(&me->wait, HD__GRANTED);
 }
-int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why);
+int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why); /* HD__HEEDS_LATER */
 
 /* The deadline of p's wait with this number has come, and left the heap of w, inside whose lane the caller is (a hook of sched/). */
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number);

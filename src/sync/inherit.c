@@ -1,4 +1,4 @@
-/* life/inherit.c - priority inheritance: the owner of a mutex runs with at least the priority of its waiters.
+/* sync/inherit.c - priority inheritance: the owner of a mutex runs with at least the priority of its waiters.
  *
  * Owns:       the boost in the control word, but for the one that a terminated process has until it is dead.
  * Invariant:  a process's boost is the highest priority among the waiters for the HD_INHERIT mutexes that it has, or it has been
@@ -9,9 +9,7 @@
  * A chain (I wait for you, you wait for him) is followed step by step (pass_boost_on in steer.c), and where it leaves a worker by a note:
  * each finds another boost, and if its process waits in turn, the next one's turn comes. Walking the chain in one go would need all
  * its locks, or one for all mutexes. */
-#include <heddle/mutex.h>
-
-#include "life/life.h"
+#include "sync/sync.h"
 
 static struct hd_mutex *mutex_of(const struct hd_waiter *x)
 {
