@@ -131,12 +131,12 @@ static void under_fire(hd_entry first, int code, int rounds)
 
 HD_TEST(fire_calls_from_threads_against_shutdown)
 {
-	under_fire(shut_down_soon, 7, HD_UNDER_TSAN ? 30 : 300);
+	under_fire(shut_down_soon, 7, HD_UNDER_TSAN || hd_is_simulated() ? 30 : 300);
 }
 
 HD_TEST(fire_calls_from_threads_against_the_last_end)
 {
-	under_fire(end_soon, 0, HD_UNDER_TSAN ? 30 : 300);
+	under_fire(end_soon, 0, HD_UNDER_TSAN || hd_is_simulated() ? 30 : 300);
 }
 
 HD_STRESS(fire_calls_from_threads_against_thousands_of_ends)
