@@ -1,10 +1,11 @@
 /* models/attention.pml - the inbox, the attention word, and the decision of a wait.
  *
  * Models:     hd__raise, hd__post and doze (sched/worker.c), hd__take_news (sched/sched.c), the inbox (base/inbox.h), claim,
- *             decide, unpark and expiry (wait/wait.h, wait/wait.c).
+ *             decide, unpark and expiry (wait/wait.h, wait/wait.c), the watcher's visit (look_into_lane in sched/watcher.c).
  * Scenario:   two workers, and a thread that is none. Process 0 is at home on worker 0, process 1 on worker 1; process 2 may
  *             move while it is ready and no request to it is on its way. Whoever runs signals others, a few times in all, and waits. The thread signals once, and
- *             posts one request about process 2, as suspend would. A few deadlines come.
+ *             posts one request about process 2, as suspend would. A few deadlines come. The watcher visits lanes, and applies notes
+ *             there. Numbers of waits and adoption are wait.pml's.
  * Holds:      a process is woken once for each wait, at home, after the wait was decided; a note is in one inbox at a time;
  *             a request finds its process at home.
  *             When nothing moves any more, nobody who was granted waits, no inbox has a note, the request has been applied.
@@ -13,7 +14,7 @@
  * A statement, a d_step and an atomic block are one access each to what threads share. */
 
 #ifndef SIGNALS
-#define SIGNALS 3 /* sent by processes, in all */
+#define SIGNALS 1 /* sent by processes, in all */
 #endif
 #ifndef DEADLINES
 #define DEADLINES 1
@@ -42,6 +43,7 @@ bool in_futex[WORKERS]; /* the kernel's: it sleeps until it is woken */
 byte last[WORKERS];	/* the inbox: its newest note */
 byte next[NOTES];	/* the note before this one */
 
+bool lane[WORKERS];
 byte home[PROCESSES];
 mtype state[PROCESSES];
 bool decided[PROCESSES]; /* its wait's outcome is not HD__WAITING any more */
@@ -172,6 +174,31 @@ inline apply(n)
 	fi
 }
 
+/* base/inbox.h: hd__inbox_take_owner. */
+inline take_inbox()
+{
+	d_step { /* takes all, oldest first */
+		n = last[w];
+		last[w] = NONE;
+		do
+		:: n != NONE -> seen = next[n]; next[n] = mine; mine = n; n = seen
+		:: else -> break
+		od;
+		seen = 0
+	}
+}
+
+inline apply_all()
+{
+	do
+	:: mine != NONE ->
+		d_step { n = mine; mine = next[n]; next[n] = NONE }
+		apply(n);
+		n = NONE
+	:: else -> break
+	od
+}
+
 /* sched/sched.c: hd__take_news. */
 inline take_news()
 {
@@ -185,25 +212,11 @@ inline take_news()
 #endif
 		if
 		:: bits & INBOX ->
-			d_step { /* hd__inbox_take_owner: takes all, oldest first */
-				n = last[w];
-				last[w] = NONE;
-				do
-				:: n != NONE -> seen = next[n]; next[n] = mine; mine = n; n = seen
-				:: else -> break
-				od;
-				seen = 0
-			}
+			take_inbox();
 #ifdef BREAK_CLEAR_LATE
 			attention[w] = 0;
 #endif
-			do
-			:: mine != NONE ->
-				d_step { n = mine; mine = next[n]; next[n] = NONE }
-				apply(n);
-				n = NONE
-			:: else -> break
-			od
+			apply_all()
 		:: else
 #ifdef BREAK_CLEAR_LATE
 			-> attention[w] = 0
@@ -249,7 +262,8 @@ proctype worker(byte w)
 	bool won, held;
 
 	do
-	:: take_news();
+	:: atomic { !lane[w] -> lane[w] = true } /* hd__enter */
+		take_news();
 		if
 		/* the runner signals somebody */
 		:: atomic { me != PROCESSES && signals > 0 -> signals--; CHOOSE(p) }
@@ -279,7 +293,7 @@ proctype worker(byte w)
 				if
 				:: IS_READY(0) -> me = 0
 				:: IS_READY(1) -> me = 1
-#ifdef BREAK_MOVE_WHILE_NUDGED /* sched/share.c, move_locked: HD__NUDGED not looked at */
+#ifdef BREAK_MOVE_WHILE_NUDGED /* hd__move_home: HD__NUDGED not looked at */
 				:: state[MOVABLE] == READY -> me = MOVABLE; home[MOVABLE] = w
 #else
 				:: state[MOVABLE] == READY && (home[MOVABLE] == w || !nudged) -> me = MOVABLE; home[MOVABLE] = w
@@ -290,8 +304,35 @@ proctype worker(byte w)
 			}
 		fi;
 		goto go_on;
-nobody:		doze();
-go_on:
+nobody:		lane[w] = false;
+		doze();
+		goto awake;
+go_on:		lane[w] = false;
+awake:		skip
+	od
+}
+
+/* The watcher, inside the lane of w, which has not looked at its notes for a while. HD__INBOX stays up. */
+active proctype watcher()
+{
+	byte w, n, mine, seen;
+
+end_looks:
+	do
+	:: atomic {
+			if
+			:: !lane[0] && attention[0] & INBOX && last[0] != NONE -> w = 0
+			:: !lane[1] && attention[1] & INBOX && last[1] != NONE -> w = 1
+			fi;
+#ifndef BREAK_VISIT_WITHOUT_LANE /* look_into_lane: no hd__visit */
+			lane[w] = true
+#endif
+		}
+		take_inbox();
+		apply_all();
+#ifndef BREAK_VISIT_WITHOUT_LANE
+		lane[w] = false
+#endif
 	od
 }
 

@@ -1,387 +1,306 @@
-/* models/idle.pml - shares, stealing, the board, the idle set and the watcher.
+/* models/idle.pml - workers that have nothing to run: idle bits, the searcher's token, thieves, the watcher.
  *
- * Models:     sched/share.c, the choice in sched/sched.c, `idle` in sched/worker.c, look_at_shares in sched/watcher.c.
- * Scenario:   each worker begins with nobody or with a process of level 1 or 2. Whoever runs makes others, a few in all, ends, or
- *             computes on for ever, coming by safe points. A process that never ran may run
- *             anywhere; one that was preempted is pinned, or movable, as it likes.
- * Holds:      when nothing moves any more, nobody is lost or there twice, no worker is idle while a process waits in a share,
- *             and none runs a process while a better one waits in a share, or pinned there.
+ * Models:     hd__take_half, hd__unvisit, hd__leave_surplus (sched/lane.c), hd__claim_idle, hd__wake_searcher (sched/board.c), idle,
+ *             search, doze, hd__worker_run (sched/worker.c), hd__take_news (sched/sched.c), look_into_lane (sched/watcher.c),
+ *             apply_nudge (life/steer.c).
+ * Scenario:   three workers. Worker 0 runs a process; another one, and process S, are ready behind it. The others have nothing. A plain
+ *             thread posts a process to worker 1, and a request to S. A runner may wait for ever, or become deaf: it comes by no
+ *             safe point any more. Levels play no part: all are equal.
+ * Holds:      a request finds S at home, in the run queue there or running. When nothing moves any more, every process is in one
+ *             place, no worker sleeps while one that may move is ready in any lane, every note was applied, unless it is for a
+ *             process that runs and is deaf.
  *
- * What a lock guards is one step; so is one access to the board. A level in a share is taken to be ripe or not as it likes. */
+ * A lane is entered and left in one step: what a worker does inside is seen by others only afterwards. A statement, a d_step and an atomic block are one access each to what threads share. How long a worker searches, and how soon it
+ * is woken for surplus, is left open; the watcher looks as long as there is something to see for it. */
 
-#ifndef WORKERS
-#define WORKERS 2
+#ifndef WAITS
+#define WAITS 1
 #endif
-#ifndef MAKES
-#define MAKES 2 /* how many processes are made */
-#endif
-#ifndef ENDS
-#define ENDS 1 /* how many may end */
+#ifndef DEAF
+#define DEAF 1
 #endif
 
-#define NOBODY 0
+#define WORKERS 3
 #define NONE WORKERS
 #define BIT(n) (1 << (n))
+#define OTHER(w, k) (((w) + (k)) % WORKERS)
 
-/* A queue is a number: 1 for each process of level 1 that is in it, 16 for each of level 2. */
-#define ONE(level) ((level) == 2 -> 16 : (level))
-#define LEVEL(queue) ((queue) >= 16 -> 2 : ((queue) > 0 -> 1 : 0)) /* of its best */
+#define ASLEEP 1
+#define INBOX 2
+#define BETTER 4
+#define SEARCH 8
 
-byte share[WORKERS];   /* what waits and may run anywhere; under its lock */
-byte pinned[WORKERS];  /* what waits and may run here only; the worker's own */
-byte current[WORKERS]; /* the level of who runs, or 0; the worker's own */
+/* Where S is. */
+#define QUEUE(v) (v)
+#define RUNS_ON(v) (WORKERS + (v))
+#define IN_HANDS (2 * WORKERS)
 
-/* The board. */
-byte shared[WORKERS];	 /* the level of the best in the share, or 0; stored under its lock */
-byte running[WORKERS];	 /* the level of who runs or is about to, or NOBODY */
-byte idle;		 /* the workers that can be claimed, a set */
+byte attention[WORKERS];
+byte idle;	   /* board.idle, a set */
+bool searching;	   /* board.searching */
+byte queue[WORKERS]; /* how many are ready, but for S */
+byte runs[WORKERS];  /* how many run, but for S: 0 or 1 */
+bool deaf[WORKERS];
+byte in_hands;	     /* how many a thief has in its hands */
+bool spawned[WORKERS]; /* the note with a new process is in this inbox */
 
-bool attention[WORKERS]; /* the bit HD__STEAL; that a raise wakes a sleeper is attention.pml's */
-bool eager = true;	 /* the watcher will look again by itself */
-bool kicked;
+byte s = QUEUE(0), home; /* of S */
+bool nudged;		 /* S has a request on its way */
+byte nudge = NONE;	 /* in whose inbox its note is */
 
-byte makes = MAKES, ends = ENDS;
-byte alive; /* for the check: all that there are, as a queue */
+byte waits = WAITS, may_be_deaf = DEAF;
+byte alive = 2; /* for the check alone: all there are, but for S */
 
-#define PUSH(v, queue) share[v] = share[v] + (queue); shared[v] = LEVEL(share[v])
-#define TAKE(v, queue) share[v] = share[v] - (queue); shared[v] = LEVEL(share[v])
+#define READY(v) (queue[v] > 0 || s == QUEUE(v)) /* runq.highest != 0 */
+#define IDLE(v) (runs[v] == 0 && s != RUNS_ON(v)) /* board.running says NOBODY */
 
-#define OTHER(n) ((w + n) % WORKERS)
-
-/* One load: whether the best that v shares is better than what was seen so far. */
-#define LOOK(v) if :: shared[v] > best -> best = shared[v]; from = v :: else fi
-#if WORKERS == 2
-#define LOOK_AT_OTHERS(above) atomic { best = above; LOOK(OTHER(1)) }
-#else
-#define LOOK_AT_OTHERS(above) atomic { best = above; LOOK(OTHER(1)) }; atomic { LOOK(OTHER(2)) }
-#endif
-
-/* tell_those_below, for one of them. */
-#define TELL(v, than) atomic { if :: running[v] != NOBODY && running[v] < (than) -> attention[v] = true :: else fi }
-#if WORKERS == 2
-#define TELL_OTHERS(than) TELL(OTHER(1), than)
-#else
-#define TELL_OTHERS(than) TELL(OTHER(1), than); TELL(OTHER(2), than)
-#endif
-
-/* claim_idle: takes one out of the idle set, if there is one. */
-#define CLAIM                                  \
-	if                                     \
-	:: idle & 1 -> whom = 0                \
-	:: !(idle & 1) && idle & 2 -> whom = 1 \
-	:: !(idle & 3) && idle & 4 -> whom = 2 \
-	:: else                                \
-	fi;                                    \
-	idle = idle & ~BIT(whom)
-
-inline wake_one()
-{
-	atomic { CLAIM }
-	atomic { if :: whom != NONE -> attention[whom] = true; whom = NONE :: else fi }
-}
-
-/* hd__watcher_notice */
-inline notice()
-{
-	if
-	:: !eager -> kicked = true
-	:: else
+/* Inside the lane of v: the notes in its inbox are applied, by its worker or by the watcher (`visitor`). */
+#define APPLY_NOTES(v, visitor)                                                                     \
+	if                                                                                          \
+	:: spawned[v] -> spawned[v] = false; queue[v]++                                             \
+	:: else                                                                                     \
+	fi;                                                                                         \
+	if                                                                                          \
+	:: nudge == v && visitor && s == RUNS_ON(v) /* apply_nudge posts it anew */                 \
+	:: nudge == v && !(visitor && s == RUNS_ON(v)) ->                                           \
+		assert(home == v && (s == QUEUE(v) || s == RUNS_ON(v))); nudge = NONE; nudged = false \
+	:: else                                                                                     \
 	fi
+
+/* hd__claim_idle */
+#define CLAIM                                                            \
+	if                                                               \
+	:: idle & BIT(0) -> x = 0                                        \
+	:: !(idle & BIT(0)) && idle & BIT(1) -> x = 1                    \
+	:: !(idle & (BIT(0) | BIT(1))) && idle & BIT(2) -> x = 2         \
+	:: else -> x = NONE                                              \
+	fi;                                                              \
+	if :: x != NONE -> idle = idle & ~BIT(x) :: else fi
+
+/* hd__wake_searcher; `x` is the caller's. */
+inline wake_searcher()
+{
+	atomic {
+		if
+		:: !searching && idle -> searching = true; CLAIM /* otherwise nothing is left of it */
+		:: else -> x = NONE
+		fi
+	}
+	atomic { if :: x != NONE -> attention[x] = attention[x] | SEARCH; x = NONE :: else fi } /* hd__raise */
 }
 
-/* announce: `than` waits in a share, and its worker does not run it at once. */
-inline announce(than)
-{
-	TELL_OTHERS(than);
-	if
-	:: idle -> notice()
-	:: else
+/* hd__take_half, inside the lane of v: every second one, the first included. S may be among them, or not. */
+#define TAKE_HALF                                                                    \
+	in_hands = (queue[v] + 1) / 2;                                               \
+	queue[v] = queue[v] - in_hands;                                              \
+	taken = in_hands;                                                            \
+	if                                                                           \
+	:: s == QUEUE(v) && !nudged -> s = IN_HANDS; home = w; taken++ /* hd__move_home */ \
+	:: true                                                                      \
 	fi
-}
+/* What was taken is pushed, inside the lane of w. */
+#define PUSH_TAKEN                          \
+	queue[w] = queue[w] + in_hands;     \
+	in_hands = 0;                       \
+	if :: s == IN_HANDS -> s = QUEUE(w) :: else fi
+
+#define TAKE_NEWS if :: attention[w] & INBOX -> APPLY_NOTES(w, false) :: else fi
+
+/* hd__choose */
+#define RUN_NEXT                                     \
+	if                                           \
+	:: queue[w] > 0 -> queue[w]--; runs[w] = 1   \
+	:: s == QUEUE(w) -> s = RUNS_ON(w)           \
+	fi
 
 proctype worker(byte w)
 {
-	byte level, best, from, displaced, loot, whom = NONE;
-	bool unannounced, less;
+	byte k = 1, v, x = NONE, taken;
+	bool searcher;
 
 	if
-	:: current[w] -> goto compute
-	:: else -> goto be_idle
-	fi;
-
-choose:
-	atomic {
-		level = LEVEL(share[w] + pinned[w]);
-		if
-		:: level <= displaced && displaced -> goto go_on
-		:: level == 0 && !displaced -> goto be_idle
-		:: level > displaced && level != running[w] -> less = (running[w] == NOBODY || level < running[w]); goto publish
-		:: level > displaced && level == running[w] && LEVEL(pinned[w]) == level -> pinned[w] = pinned[w] - ONE(level)
-		:: level > displaced && level == running[w] && LEVEL(share[w]) == level -> TAKE(w, ONE(level))
-		fi;
-		current[w] = level;
-		goto dispatched
-	}
-
-publish: /* hd__set_level: first others know, then it looks; whoever pushes does so before it looks who runs what */
-#ifdef BREAK_LOOK_BEFORE_PUBLISH /* hd__set_level: board.running stored after the look at board.shared */
-	LOOK_AT_OTHERS(level);
-	running[w] = level;
-#else
-	running[w] = level;
-	if
-	:: less -> LOOK_AT_OTHERS(level)
-	:: else -> goto choose
-	fi;
-#endif
-	atomic {
-		if
-		:: less && best > level && LEVEL(share[from]) > level -> /* hd__share_steal */
-			level = LEVEL(share[from]); TAKE(from, ONE(level)); current[w] = level; best = 0; from = 0
-		:: else -> best = 0; from = 0; goto choose
-		fi
-	}
-	running[w] = level; /* hd__give */
-	goto dispatched;
-
-go_on: /* who was to give way and roams: somebody else has taken what it was for */
-	atomic { level = displaced; current[w] = displaced; displaced = 0; less = level < running[w] }
-	running[w] = level;
-	if
-	:: less -> LOOK_AT_OTHERS(level); /* HD__STEAL_DUE */
-		atomic { if :: best > level -> attention[w] = true :: else fi; best = 0; from = 0 }
+	:: !IDLE(w) -> goto compute
 	:: else
 	fi;
 
-dispatched:
+own_stack: /* hd__worker_run, inside the lane */
 	atomic {
-		less = false;
+		TAKE_NEWS;
+		searcher = searcher || attention[w] & SEARCH;
+		attention[w] = 0;
 		if
-		:: displaced -> PUSH(w, ONE(displaced)) /* hd__share_put_leaving */
+		:: READY(w) -> /* end_search, hd__run_next */
+			if :: searcher -> searcher = false; searching = false :: else fi;
+			RUN_NEXT;
+			goto compute
 		:: else
 		fi
 	}
-#ifndef BREAK_DISPLACED_IS_NOT_ANNOUNCED /* hd__share_put_leaving: no announce */
+	/* idle, search */
+	atomic {
+		if
+		:: attention[w] -> goto own_stack
+		:: else
+		fi;
+		if
+		:: searcher
+		:: !searcher && !searching -> searching = true; searcher = true
+		:: !searcher -> goto sleep /* it is out of luck, or another one searches */
+		fi
+	}
+	do /* find_something */
+	:: atomic { k < WORKERS ->
+			v = OTHER(w, k);
+			k++;
+			if
+			:: READY(v) -> TAKE_HALF;
+#ifndef BREAK_HANDS_OUTSIDE
+				PUSH_TAKEN
+#endif
+			:: else -> v = 0
+			fi
+		}
+		/* hd__take_half: w enters its own lane first, and so nothing can come between */
+#ifdef BREAK_HANDS_OUTSIDE /* hd__take_half: w's own lane entered only after v's was left */
+		if
+		:: taken -> atomic { PUSH_TAKEN }
+		:: else
+		fi;
+#endif
+		if
+		:: taken -> break
+		:: else
+		fi
+	:: k == WORKERS -> break
+	od;
+	atomic { k = 1; v = 0; searcher = false; searching = false } /* end_search */
 	if
-	:: displaced -> announce(displaced)
+	:: taken ->
+		if
+		:: taken > 1 -> taken = 0; wake_searcher()
+		:: else -> taken = 0
+		fi;
+		goto own_stack
 	:: else
 	fi;
-#endif
-	atomic { displaced = 0 }
-#ifndef BREAK_UNANNOUNCED_IS_FORGOTTEN /* hd__choose_slowly: w->unannounced not looked at */
-	if
-	:: unannounced -> best = shared[w]; if :: best -> announce(best) :: else fi; best = 0
-	:: else
-	fi;
-#endif
-	unannounced = false;
+
+sleep:
+	idle = idle | BIT(w); /* hd__set_idle */
+	atomic { if :: attention[w] == 0 -> attention[w] = ASLEEP :: else fi } /* doze */
+end_asleep:
+	atomic { attention[w] != ASLEEP -> idle = idle & ~BIT(w) }
+	goto own_stack;
 
 compute:
 end_computes:
 	if
-	/* makes one that may run anywhere: hd__share_put */
-	:: atomic { makes > 0 -> makes--;
+	/* waits, for ever */
+	:: atomic { waits > 0 && runs[w] -> waits--; runs[w] = 0; alive--;
 			if
-			:: loot = 1
-			:: loot = 2
-			fi;
-			alive = alive + ONE(loot);
-#ifndef BREAK_TELL_BEFORE_PUSH
-			PUSH(w, ONE(loot));
-			if
-			:: loot > current[w] -> unannounced = true; loot = 0; goto compute
-			:: else
+			:: READY(w) -> RUN_NEXT
+			:: else -> goto own_stack
 			fi
-#endif
 		}
-		announce(loot);
-#ifdef BREAK_TELL_BEFORE_PUSH /* hd__share_put: board.running and board.idle looked at before board.shared is stored */
-		atomic { PUSH(w, ONE(loot)) }
-#endif
-		loot = 0;
-		goto compute
-#if WORKERS == 2
-	/* wakes one that is pinned here */
-	:: atomic { makes > 0 -> makes--; pinned[w] = pinned[w] + 16; alive = alive + 16; goto compute }
-#endif
-	/* ends */
-	:: atomic { ends > 0 -> ends--; alive = alive - ONE(current[w]); current[w] = 0; goto choose }
+	/* comes by no safe point any more */
+	:: atomic { may_be_deaf > 0 -> may_be_deaf--; deaf[w] = true; goto end_deaf }
 	/* comes by a safe point: hd__attend */
-	:: LEVEL(share[w] + pinned[w]) > current[w] -> goto give_way
-	:: atomic { attention[w] -> attention[w] = false;
-			level = (LEVEL(share[w] + pinned[w]) > current[w] -> LEVEL(share[w] + pinned[w]) : current[w])
-		}
-		LOOK_AT_OTHERS(level);
-		atomic {
+	:: atomic { attention[w] ->
+			TAKE_NEWS;
 			if
-			:: best > level && LEVEL(share[from]) > level -> /* hd__share_steal: it runs at once */
-				level = LEVEL(share[from]); TAKE(from, ONE(level)); best = 0; from = 0;
-				if
-				:: pinned[w] = pinned[w] + ONE(current[w])
-#if WORKERS == 2
-				:: displaced = current[w]
+			:: attention[w] & SEARCH ->
+#ifdef BREAK_RUNNER_KEEPS_TOKEN /* hd__take_news: w->searcher is set, and nothing ends it as long as w has something to run */
+				searcher = true
+#else
+				searching = false
 #endif
-				fi;
-				current[w] = level
-			:: else -> best = 0; from = 0; goto compute
-			fi
-		}
-		running[w] = level;
-		goto dispatched
-	fi;
-
-give_way:
-	atomic {
-		if
-		:: pinned[w] = pinned[w] + ONE(current[w])
-#if WORKERS == 2
-		:: displaced = current[w]
-#endif
-		fi;
-		current[w] = 0;
-		goto choose
-	}
-
-be_idle:
-	running[w] = NOBODY;
-	idle = idle | BIT(w);
-#ifndef BREAK_NO_RECHECK /* idle: no look at the shares after the bit is up */
-	if
-	:: shared[w] -> idle = idle & ~BIT(w); goto choose
-	:: else
-	fi;
-	LOOK_AT_OTHERS(0);
-	atomic {
-		if
-		:: best -> best = 0; from = 0
-		:: else -> goto asleep
-		fi
-	}
-	if
-	:: idle = idle & ~BIT(w); goto steal /* ripe */
-	:: notice()			     /* not yet */
-	fi;
-#endif
-asleep:
-end_asleep:
-	attention[w];
-	idle = idle & ~BIT(w);
-	attention[w] = false;
-	if
-	:: share[w] + pinned[w] -> goto choose
-	:: else
-	fi;
-
-steal: /* hd__share_steal_ripe: one or two */
-	LOOK_AT_OTHERS(0);
-	atomic {
-		if
-		:: best && share[from] ->
-			loot = ONE(LEVEL(share[from])); TAKE(from, loot);
-			if
-			:: share[from] -> best = ONE(LEVEL(share[from])); TAKE(from, best); loot = loot + best
-			:: true
+			:: else
 			fi;
-			best = 0
-		:: else -> best = 0; from = 0; goto be_idle
-		fi
-	}
-	/* What is in its hands is in no queue: others may look, find nothing and go to sleep. */
-	atomic {
-		PUSH(w, loot);
-#ifndef BREAK_STOLEN_IS_NOT_ANNOUNCED /* steal_ripe_from: w->unannounced not set */
-		unannounced = true
-#endif
-	}
-	if
-	:: (loot != 1 && loot != 16) || shared[from] -> wake_one()
-	:: else
+			attention[w] = 0
+		}
+	/* hd__leave_surplus, after a few calls */
+	:: READY(w) && idle && !searching -> wake_searcher()
 	fi;
-	atomic { loot = 0; from = 0; goto choose }
+	goto compute;
+
+end_deaf:
+	false
 }
 
-active proctype watcher()
-{
-	byte best, from, whom = NONE;
+#define HAS_NOTES(v) (spawned[v] || (nudge == v && s != RUNS_ON(v))) /* that a visitor can apply */
+#define DEAF_TO_NOTES(v) (attention[v] & INBOX && !(attention[v] & ASLEEP) && HAS_NOTES(v))
+#define DEAF_TO_SEARCH(v) (deaf[v] && attention[v] & SEARCH)
 
+/* The watcher: look_into_lane. It finds a worker deaf that has not come by a safe point for a while, for whatever reason. */
+proctype watcher()
+{
+	byte v, x = NONE;
+
+end_looks:
 	do
-	:: kicked = false;
-#ifndef BREAK_WATCHER_LOOKS_FIRST
-		eager = false;
-#endif
-		atomic { LOOK(0) }
-		atomic { LOOK(1) }
-#if WORKERS == 3
-		atomic { LOOK(2) }
-#endif
-		atomic {
-			from = 0;
+	:: atomic { idle && (DEAF_TO_NOTES(0) || DEAF_TO_NOTES(1) || DEAF_TO_NOTES(2)) ->
 			if
-			:: best -> best = 0; CLAIM
-			:: else
-			fi
-		}
-		if
-		:: whom != NONE ->
-			eager = true;
-#ifdef BREAK_CLAIM_WITHOUT_RAISE /* hd__wake_one: the worker that was claimed is left asleep if there is nothing for it any more */
-			if
-			:: shared[0] + shared[1] -> attention[whom] = true
-			:: else
+			:: DEAF_TO_NOTES(0) -> v = 0
+			:: DEAF_TO_NOTES(1) -> v = 1
+			:: DEAF_TO_NOTES(2) -> v = 2
 			fi;
-			whom = NONE
-#else
-			atomic { attention[whom] = true; whom = NONE }
+			APPLY_NOTES(v, true) /* inside the lane of v */
+		}
+		atomic { if :: READY(v) && IDLE(v) -> attention[v] = attention[v] | BETTER :: else fi; v = 0 } /* hd__unvisit */
+#ifndef BREAK_WATCHER_IS_BLIND /* look_into_lane: no hd__wake_searcher */
+	:: atomic { idle && !searching && ((READY(0) && !IDLE(0)) || (READY(1) && !IDLE(1)) || (READY(2) && !IDLE(2))) }
+		wake_searcher()
 #endif
-		:: whom == NONE ->
-#ifdef BREAK_WATCHER_LOOKS_FIRST /* watch: no second look between the stores to `eager` and `until` and the sleep */
-			eager = false;
+#ifndef BREAK_DEAF_KEEPS_TOKEN /* look_into_lane: HD__SEARCH left with a worker that is deaf and has something to run */
+	:: atomic { idle && (DEAF_TO_SEARCH(0) || DEAF_TO_SEARCH(1) || DEAF_TO_SEARCH(2)) ->
+			if
+			:: DEAF_TO_SEARCH(0) -> v = 0
+			:: DEAF_TO_SEARCH(1) -> v = 1
+			:: DEAF_TO_SEARCH(2) -> v = 2
+			fi;
+			attention[v] = attention[v] & ~SEARCH;
+			searching = false
+		}
 #endif
-end_asleep:		kicked;
-			eager = true
-		fi
 	od
 }
 
-/* When nothing moves any more. */
-active proctype quiet()
+/* A plain thread. */
+proctype thread()
 {
-	byte v, w, all;
+	byte to;
 
-	atomic { makes = 0; ends = 0 } /* at any time: whoever runs now computes on for ever */
+	alive++;
+	spawned[1] = true; /* hd__post */
+	attention[1] = attention[1] | INBOX;
+	nudged = true; /* change_word; then its home is constant */
+	to = home;
+	nudge = to; /* hd__post */
+	attention[to] = attention[to] | INBOX
+}
+
+/* When nothing moves any more. */
+proctype quiet()
+{
+	byte v;
+
 	timeout;
 	d_step {
-		for (w : 0 .. WORKERS - 1) {
-			for (v : 0 .. WORKERS - 1) {
-				assert(LEVEL(share[v]) <= current[w])
-			}
-			assert(LEVEL(pinned[w]) <= current[w]);
-			assert(shared[w] == LEVEL(share[w]));
-			all = all + share[w] + pinned[w] + ONE(current[w])
+		for (v : 0 .. WORKERS - 1) {
+			assert(!spawned[v] || (deaf[v] && !idle));
+			assert(deaf[v] || attention[v] == 0 || attention[v] == ASLEEP);
+			assert(!READY(v) || !idle);
+			assert(!READY(v) || !IDLE(v));
 		}
-		assert(all == alive)
+		assert(!nudged || (deaf[home] && (s == RUNS_ON(home) || !idle)));
+		assert(in_hands == 0 && s != IN_HANDS);
+		assert(queue[0] + queue[1] + queue[2] + runs[0] + runs[1] + runs[2] == alive)
 	}
 }
 
 init
 {
-	byte w, most = 2;
-
 	atomic {
-		for (w : 0 .. WORKERS - 1) { /* none has more than the one before: they are all alike */
-			if
-			:: current[w] = 0
-			:: most >= 1 -> current[w] = 1
-			:: most == 2 -> current[w] = 2
-			fi;
-			most = current[w];
-			running[w] = most;
-			alive = alive + ONE(current[w])
-		}
-		run worker(0);
-		run worker(1);
-#if WORKERS == 3
-		run worker(2)
-#endif
+		runs[0] = 1; queue[0] = 1;
+		run worker(0); run worker(1); run worker(2); run watcher(); run thread(); run quiet()
 	}
 }
