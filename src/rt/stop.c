@@ -62,8 +62,9 @@ void hd__stop(struct hd__sched *sched, int code)
 
 void hd__stop_if_over(struct hd__sched *sched)
 {
-	/* `hold` is read last: the last process may have asked for it, and ended */
-	if (!ld_rlx(&sched->stopping) && hd__nobody_counts(sched) && ld_seq(&sched->hold) <= 0)
+	int hold;
+
+	if (!ld_rlx(&sched->stopping) && hd__nobody_counts(sched, &hold) && hold <= 0)
 		hd__stop(sched, 0);
 }
 
@@ -258,8 +259,9 @@ static hd_time judge_locked(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched);
+	int hold;
 
-	if (!all_is_quiet(sched) || hd__nobody_counts(sched))
+	if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold))
 		return HD_FOREVER; /* the worker that is not quiet, or ended the last process, will be here after us */
 	if (sched->stuck_since == 0 || sched->stuck_switches != all_switches(sched)) {
 		sched->stuck_since = now;
@@ -267,7 +269,7 @@ static hd_time judge_locked(struct hd_worker *w)
 	}
 	if (now >= sched->count_threads_at) {
 		bool alone = hd__os_thread_count() == (int)sched->nworkers + sched->watched;
-		if (alone && (!all_is_quiet(sched) || ld_acq(&sched->hold) > 0 || hd__nobody_counts(sched)))
+		if (alone && (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0))
 			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
 		if (alone) {
 			hd__report_stuck(sched, "deadlock: nobody can run, and nothing can wake anybody");
@@ -299,7 +301,8 @@ hd_time hd__idle(struct hd_worker *w)
 		tell_all(sched); /* those that sleep: it is over */
 		return 0;
 	}
-	if (ld_seq(&sched->hold) > 0 || hd__nobody_counts(sched) || hd__timers_live(&w->timers) > 0)
+	int hold;
+	if (hd__nobody_counts(sched, &hold) || hold > 0 || hd__timers_live(&w->timers) > 0)
 		return HD_FOREVER;
 	hd__lock(&sched->verdict);
 	hd_time until = judge_locked(w);

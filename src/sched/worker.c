@@ -45,12 +45,15 @@ hd_time hd__clock(struct hd__sched *sched)
 
 /* Counters that only grow: if what has ended, read first, equals what has begun, read second, then nothing lived at the moment
  * between. A process counts as begun before it is published, as ended after its joiners were told. */
-bool hd__nobody_counts(struct hd__sched *sched)
+bool hd__nobody_counts(struct hd__sched *sched, int *hold)
 {
 	uint64_t ends = 0, births = 0;
 
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		ends += ld_acq(&sched->workers[i].ends); /* pairs with hd__end: what an ended process has begun is visible */
+	/* The hold is read between the two, at a moment when no process counted, if none did: the last one may have raised it and ended,
+	 * and a thread may lower it when it has spawned one. */
+	*hold = ld_seq(&sched->hold);
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		births += ld_acq(&sched->workers[i].births);
 	return births + ld_seq(&sched->births) == ends;
@@ -324,7 +327,7 @@ void hd__worker_run(struct hd_worker *w)
 			w->sched->hooks.cannot_start(w, p);
 		}
 		hd__take_news(w);
-		if (!w->crowd && !ld_rlx(&w->sched->stopping) && hd__nobody_counts(w->sched))
+		if (!w->crowd && !ld_rlx(&w->sched->stopping))
 			w->sched->hooks.over(w->sched);
 		if (ld_rlx(&w->attention) != 0)
 			continue; /* if it is over, the processes that are left are told before any of them runs */

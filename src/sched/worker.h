@@ -221,8 +221,9 @@ void hd__post(struct hd_worker *w, struct hd_note *note);
 /* The exact time; refreshes the coarse one. */
 hd_time hd__clock(struct hd__sched *sched);
 
-/* Whether every process that is not a daemon has ended, at some moment of the call. Any thread. */
-bool hd__nobody_counts(struct hd__sched *sched);
+/* Whether every process that is not a daemon has ended, at some moment of the call; *hold is hd_hold_open's count at such a moment. Any
+ * thread. */
+bool hd__nobody_counts(struct hd__sched *sched, int *hold);
 
 /* As hd__nobody_counts, for all processes, daemons too. */
 bool hd__nobody_lives(struct hd__sched *sched);

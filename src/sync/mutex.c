@@ -80,9 +80,12 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 	hd_time since = until > 0 ? hd__exact_time(w) : 0;
 
 	for (;; ahead = true) {
-		struct hd_waiter x = {
-			.data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .ahead = ahead, .since = since, .rules = rules_of(why)
-		};
+		struct hd_waiter x = { .data = (void *)(intptr_t)me,
+				       .number = depth,
+				       .owner = &m->owner,
+				       .ahead = ahead,
+				       .since = since,
+				       .rules = rules_of(why) };
 		int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
 		if (err != 0 && err != -ETIMEDOUT)
 			return err;
@@ -187,15 +190,18 @@ static struct hd_waiter *claim_next(struct hd_worker *w, struct hd_mutex *m)
 	return x;
 }
 
-/* Takes the mutex from its owner: it is free, or handed to a waiter. Returns the waiter to unpark when the lock is released, or
- * NULL. */
-static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m)
+/* Takes the mutex from its owner, which may be about to wait (`waits`): it is free, or handed to a waiter. Returns the waiter to unpark
+ * when the lock is released, or NULL. */
+static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m, bool waits)
 {
 	struct hd_waiter *next = NULL;
 
 	if (m->waiters.head != NULL && (m->waking == 0 || m->waking > WAKE_AGAIN))
 		next = claim_next(w, m);
-	if (next == NULL || (!has_order(m) && !m->overdue)) {
+	/* If the caller is about to wait, a waiter that is at home here runs at once: it need not compete. */
+	bool runs_next = waits && next != NULL && w != NULL && w->runq.highest == 0 && next->process != NULL &&
+			 ld_rlx(&next->process->home) == w;
+	if (next == NULL || !(has_order(m) || m->overdue || runs_next)) {
 		own_locked(m, 0, 0);
 		m->waking = next != NULL ? 1 : m->waking + (m->waking != 0 && m->waking <= WAKE_AGAIN);
 	} else {
@@ -215,13 +221,13 @@ static void boost_owner(struct hd_worker *w, const struct hd_process *waits, int
 }
 
 /* The caller gives the mutex up, whose lock is held and will be released. Returns the waiter to unpark, or NULL. */
-static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m)
+static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m, bool waits)
 {
 	bool inherit = m->flags & HD_INHERIT;
 
 	if (unlikely(inherit && w != NULL))
 		let_go(w, m);
-	struct hd_waiter *next = pass_on_locked(w, m);
+	struct hd_waiter *next = pass_on_locked(w, m, waits);
 	if (unlikely(inherit && m->owner > 0 && m->waiters.head != NULL))
 		boost_owner(w, next->process, m->owner); /* the new owner is boosted by the waiters that are left */
 	hd__waitq_unlock(&m->waiters);
@@ -245,7 +251,7 @@ int hd_mutex_unlock(struct hd_mutex *m)
 		m->depth--;
 		hd__waitq_unlock(&m->waiters);
 	} else {
-		struct hd_waiter *next = release(w, m);
+		struct hd_waiter *next = release(w, m, false);
 		if (next != NULL)
 			hd__unpark_claimed(w, next);
 	}
@@ -289,7 +295,7 @@ unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_wa
 {
 	hd__waitq_lock(&m->waiters);
 	unsigned depth = m->depth;
-	*next = release(w, m);
+	*next = release(w, m, true);
 	if (w != NULL)
 		w->resched &= ~(uint32_t)HD__KEEP_PLACE; /* meant for the caller, which now waits; not for its successor */
 	return depth;
@@ -302,7 +308,7 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	hd__waitq_lock(&m->waiters);
 	st_rlx(&x->queue, &m->waiters);
 	st_rel(&x->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER); /* pairs with hd__wait_abandon */
-	st_rel(&x->why, HD_WAIT_REENTER); /* pairs with wanted_by in sync/inherit.c */
+	st_rel(&x->why, HD_WAIT_REENTER);				  /* pairs with wanted_by in sync/inherit.c */
 	if (p != NULL) {
 		st_rlx(&p->why, HD_WAIT_REENTER);
 		st_rlx(&p->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER);
