@@ -204,6 +204,63 @@ HD_PROCESS_TEST(failure_to_bind_a_stack_disturbs_nobody_else)
 	release_all(pids, n);
 }
 
+/* The first process and those that hold the stacks wait: every worker that is not needed sleeps. */
+static void await_idle(struct hd__sched *sched)
+{
+	while (!hd__all_idle(sched))
+		sched_yield();
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		CHECK(hd__is_better_there(&sched->workers[i], 0)); /* the board says so too, or no thread would wake it */
+}
+
+#define RARE_SIZE ((size_t)1 << 18) /* of stacks that no other process has */
+
+static void *send_after_failures(void *arg)
+{
+	const struct hd_spawn doomed = { .stack_size = RARE_SIZE };
+	struct hd_end end;
+
+	for (int i = 0; i < 10; i++) {
+		hd__fault_arm(HD__FAULT_GUARD, 1, true);
+		hd_pid pid = hd_spawn_with(&doomed, return_argument, NULL);
+		CHECK(pid > 0);
+		CHECK_EQ(hd_join_end(pid, &end, HD_FOREVER), 0);
+		CHECK_EQ(end.kind, HD_END_FAILED);
+		hd__fault_arm(HD__FAULT_GUARD, 0, false);
+		await_idle(arg);
+		pid = hd_spawn(return_argument, NULL);
+		CHECK(pid > 0);
+		CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	}
+	return NULL;
+}
+
+static void *use_up_rare_guards(void *arg)
+{
+	const struct hd_spawn rare = { .stack_size = RARE_SIZE };
+	struct hd__stacks *stacks = &hd__self()->sched->stacks[18];
+	hd_pid pids[600];
+	int n = 0;
+
+	if (guards_are_dear())
+		SKIP("here spawn fails, and not the first run");
+	do {
+		CHECK(n < 600 && (pids[n] = hd_spawn_with(&rare, wait_for_hold, NULL)) > 0);
+		n++;
+		while (ld_rlx(&stacks->made) < (uint32_t)n)
+			CHECK_EQ(hd_sleep(HD_US(50)), 0);
+	} while (n < (int)stacks->guarded);
+	join_thread(start_thread(send_after_failures, hd__self()->sched));
+	release_all(pids, n);
+	return arg;
+}
+
+/* Two workers: with one there is no board. */
+HD_TEST(failure_to_bind_a_stack_leaves_its_worker_idle_to_others)
+{
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 2 }, use_up_rare_guards, NULL), 0);
+}
+
 /* ---- ids ---- */
 
 HD_PROCESS_TEST(failure_for_want_of_ids_ends_with_the_next_end)

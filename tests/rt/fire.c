@@ -1,5 +1,8 @@
 /* rt/fire.c - runtimes with many workers that come and go under fire: plain threads call in at every moment. */
 #include "rt/capture.h"
+
+#include "os/fault.h"
+#include "os/thread.h"
 #include "sched/workers.h"
 
 static int stop;
@@ -206,6 +209,176 @@ HD_TEST(fire_suspended_process_from_a_thread_outlives_the_first)
 {
 	spawn_last(&(struct hd_spawn){ .detached = true, .suspended = true }, hd_scaled(200));
 	spawn_last(&(struct hd_spawn){ .detached = true, .suspended = true, .pinned = false }, hd_scaled(200));
+}
+
+/* ---- processes that come while the runtime ends ---- */
+
+static int alive; /* hd_run has been called, and has not returned */
+static long entered, gone, returned;
+
+static void count_leaver(void *arg)
+{
+	add(&gone, 1);
+	(void)arg;
+}
+
+/* Runs while there is a runtime, and leaves before that is gone, by its end or by a termination. */
+static void *enter_and_leave(void *how_long)
+{
+	struct hd_cleanup cleanup;
+
+	CHECK_EQ(read_flag(&alive), 1);
+	CHECK_EQ(hd_cleanup_push(&cleanup, count_leaver, NULL), 0);
+	add(&entered, 1);
+	*(const hd_time *)how_long > 0 ? hd_sleep(*(const hd_time *)how_long) : hd_yield();
+	CHECK_EQ(hd_cleanup_pop(&cleanup, true), 0);
+	return NULL;
+}
+
+static const hd_time at_once = 0, for_good = HD_SEC(100000);
+
+static int spawning; /* threads that have had a process spawned */
+
+/* From the first that a runtime takes to the first that it refuses; or none, if it is over too soon. */
+static void *spawn_to_the_end(void *arg)
+{
+	unsigned seed = (unsigned)(long)arg;
+	struct hd_end end;
+	hd_pid pid;
+
+	for (bool taken_any = false; read_flag(&alive); taken_any |= pid > 0) {
+		unsigned n = next_random(&seed);
+		struct hd_spawn how = { .detached = n % 8 != 0, .daemon = n % 8 != 1, .pinned = n % 5 == 0 };
+		pid = hd_spawn_with(&how, enter_and_leave, (void *)&at_once);
+		CHECK(pid > 0 || pid == -ESHUTDOWN || pid == -EPERM);
+		if (pid > 0 && !taken_any)
+			__atomic_fetch_add(&spawning, 1, __ATOMIC_ACQ_REL);
+		if (pid > 0 && !how.detached && hd_join_end(pid, &end, HD_FOREVER) == 0)
+			add(&returned, end.kind == HD_END_RETURNED);
+		if (pid == -ESHUTDOWN || (pid < 0 && taken_any))
+			break;
+		if (pid < 0)
+			sched_yield(); /* it has not begun */
+	}
+	return NULL;
+}
+
+static void *end_while_they_spawn(void *arg)
+{
+	while (read_flag(&spawning) == 0)
+		hd_sleep(HD_US(5));
+	if ((long)arg % 2)
+		hd_shutdown(0);
+	return NULL;
+}
+
+HD_TEST(fire_process_that_a_thread_spawns_at_the_end_is_neither_lost_nor_late)
+{
+	static const int counts[] = { 1, 2, 3 };
+	struct plain_thread *threads[2];
+
+	for (long round = 0; another_round((int)round, hd_is_simulated() ? 6 : hd_scaled(3000)); round++) {
+		set_flag(&spawning, 0);
+		set_flag(&alive, 1);
+		for (long i = 0; i < 2; i++)
+			threads[i] = start_thread(spawn_to_the_end, (void *)(2 * round + i + 1));
+		CHECK_EQ(run_with_workers(counts[round / 2 % 3], end_while_they_spawn, (void *)round), 0);
+		set_flag(&alive, 0);
+		for (int i = 0; i < 2; i++)
+			join_thread(threads[i]);
+		CHECK_EQ(gone, entered);
+		CHECK(returned <= gone);
+	}
+}
+
+/* Threads that are in the middle of hd_spawn, past the question whether the runtime ends, until all its workers have left. */
+#define SENDERS 3
+
+static int sender_ids[SENDERS];
+
+/* Asked when a sender has room reserved for the stacks of a new size. */
+static bool hold_senders(enum hd__fault kind)
+{
+	struct hd_stats stats;
+	int me = hd__os_thread_id();
+
+	for (int i = 0; kind == HD__FAULT_MAP && i < SENDERS; i++)
+		if (__atomic_load_n(&sender_ids[i], __ATOMIC_RELAXED) == me) {
+			__atomic_store_n(&sender_ids[i], 0, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&spawning, 1, __ATOMIC_ACQ_REL);
+			while (hd_stats(&stats) == 0) /* until no thread is let in */
+				sched_yield();
+		}
+	return false;
+}
+
+static void *send_too_late(void *arg)
+{
+	long i = (long)arg;
+	struct hd_spawn how = { .stack_size = (size_t)1 << (17 + i), .daemon = i == 0, .detached = i == 1 };
+
+	__atomic_store_n(&sender_ids[i], hd__os_thread_id(), __ATOMIC_RELAXED);
+	CHECK(hd_spawn_with(&how, enter_and_leave, (void *)&at_once) > 0);
+	return NULL;
+}
+
+static void *end_while_senders_are_held(void *threads)
+{
+	for (long i = 0; i < SENDERS; i++)
+		((struct plain_thread **)threads)[i] = start_thread(send_too_late, (void *)i);
+	while (read_flag(&spawning) < SENDERS)
+		hd_sleep(HD_US(5));
+	return NULL;
+}
+
+HD_TEST(fire_process_that_comes_when_the_workers_have_left_never_runs)
+{
+	static const int counts[] = { 1, 2, WORKERS_MAX };
+	struct plain_thread *threads[SENDERS];
+
+	hd__fault_door = hold_senders;
+	for (int round = 0; another_round(round, hd_is_simulated() ? 30 : hd_scaled(600)); round++) {
+		set_flag(&spawning, 0);
+		CHECK_EQ(run_with_workers(counts[round % 3], end_while_senders_are_held, threads), 0);
+		for (int i = 0; i < SENDERS; i++)
+			join_thread(threads[i]);
+		CHECK_EQ(entered, 0);
+	}
+}
+
+static void *shut_down_when_they_spawn(void *arg)
+{
+	await_flag(&spawning, 1);
+	CHECK_EQ(hd_shutdown(7), 0);
+	return arg;
+}
+
+/* Each of them would sleep for good, and would be abandoned without its cleanups, if it were not told of the end. */
+static void *spawn_into_the_end(void *arg)
+{
+	hd_pid pid;
+
+	*(struct plain_thread **)arg = start_thread(shut_down_when_they_spawn, NULL);
+	set_flag(&spawning, 1);
+	do
+		pid = hd_spawn_with(&(struct hd_spawn){ .detached = true, .priority = 50 }, enter_and_leave, (void *)&for_good);
+	while (pid > 0);
+	CHECK_EQ(pid, -ESHUTDOWN);
+	return NULL;
+}
+
+HD_TEST(fire_process_that_a_process_spawns_at_the_end_is_told_of_it)
+{
+	static const int counts[] = { 1, 2, WORKERS_MAX };
+	struct plain_thread *thread;
+
+	set_flag(&alive, 1);
+	for (int round = 0; another_round(round, hd_scaled(600)); round++) {
+		set_flag(&spawning, 0);
+		CHECK_EQ(run_with_workers(counts[round % 3], spawn_into_the_end, &thread), 7);
+		join_thread(thread);
+		CHECK_EQ(gone, entered);
+	}
 }
 
 /* The first process ends at once; whoever it has spawned spawns the next, wherever it is: the chain has all its links. */

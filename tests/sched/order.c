@@ -321,6 +321,63 @@ HD_TEST(order_displaced_movable_process_goes_on_where_lower_ones_run)
 	CHECK_EQ(hd_run(&two, displace, NULL), 0);
 }
 
+/* Many that must stay, and are higher, do not hide one that may move from a worker that runs less. */
+static struct hd_semaphore pinned_gate;
+static long pinned_wait;
+
+static void *wait_pinned(void *arg)
+{
+	CHECK_EQ(hd_pin(), 0);
+	add(&pinned_wait, 1);
+	CHECK_EQ(hd_semaphore_wait(&pinned_gate, HD_FOREVER), 0);
+	return arg;
+}
+
+/* They wait on the first worker; the hog of the second comes by no safe point meanwhile, and so takes none of them. */
+static void pin_here(hd_pid *pids, int n)
+{
+	pinned_wait = 0;
+	set_flag(&hogs[1].blind, 1);
+	hd_sleep(HD_US(50));
+	for (int i = 0; i < n; i++)
+		CHECK((pids[i] = hd_spawn_at(79, wait_pinned, NULL)) > 0);
+	while (value_of(&pinned_wait) < n)
+		hd_sleep(HD_US(50));
+	set_flag(&hogs[1].blind, 0);
+}
+
+static void *hide_behind_pinned(void *arg)
+{
+	hd_pid pids[200];
+	int n = *(int *)arg;
+
+	start_hogs(2, 30);
+	pin_here(pids, n);
+	for (int i = 0; i < n; i++) {
+		CHECK_EQ(worker_of(pids[i]), 0);
+		CHECK_EQ(hd_set_priority(pids[i], 60), 0);
+		CHECK_EQ(hd_semaphore_signal(&pinned_gate), 0);
+	}
+	begun = 0;
+	enough = 1;
+	hd_pid pid = hd_spawn_at(55, begin_and_hold, NULL);
+	expect_before_hogs(&begun, 1, count_hogs(), 1, 2);
+	CHECK_EQ(worker_of(pid), 1);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	for (int i = 0; i < n; i++)
+		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
+	stop_hogs();
+	return arg;
+}
+
+HD_TEST(order_many_pinned_ones_hide_nobody_that_may_move)
+{
+	int counts[] = { 1, 63, 64 };
+
+	for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++)
+		CHECK_EQ(hd_run(&two, hide_behind_pinned, &counts[i]), 0);
+}
+
 /* Two are woken in one go on the first worker, both better than what runs there: one runs here, the other elsewhere. */
 static void *wait_and_hold_both(void *arg)
 {

@@ -1,5 +1,7 @@
 /* sched/steal.c - where processes run: those that belong together stay together, those that compute are spread, and whoever moves
  * takes everything along. */
+#include "sched/board.h"
+#include "sched/worker.h"
 #include "sched/workers.h"
 
 /* ---- a pair stays together ---- */
@@ -217,6 +219,50 @@ HD_TEST(steal_takes_what_a_thread_sent_to_a_busy_worker)
 
 	for (int i = 0; another_round(i, hd_scaled(200)); i++)
 		CHECK_EQ(run_with_workers(i % 2 ? 2 : WORKERS_MAX, keep_first_worker, (void *)&hows[i / 2 % 2]), 0);
+}
+
+/* ---- the searcher's token ---- */
+
+/* The caller's worker is told to search while it runs something, as if it had been claimed when it was idle. */
+static void be_told_to_search(void)
+{
+	struct hd_worker *w = hd__self();
+
+	__atomic_store_n(&w->sched->board.searching, true, __ATOMIC_RELEASE);
+	hd__raise(w, HD__SEARCH);
+	CHECK_EQ(hd_checkpoint(), 0);
+	CHECK(!w->searcher); /* the token is not its: it would keep it for as long as it runs */
+}
+
+/* The caller keeps its worker until another one has run something. */
+static void have_one_taken(bool checkpoints)
+{
+	arrived = 0;
+	hd_pid pid = hd_spawn(arrive, NULL);
+	CHECK(pid > 0);
+	while (value_of(&arrived) == 0)
+		checkpoints ? (void)hd_checkpoint() : (void)sched_yield();
+	CHECK(worker_of(pid) != worker_of(hd_self()));
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+}
+
+HD_MANY_WORKERS_TEST(steal_goes_on_when_a_busy_worker_was_told_to_search)
+{
+	for (int i = 0; another_round(i, hd_scaled(100)); i++) {
+		be_told_to_search();
+		have_one_taken(i % 2);
+	}
+	(void)workers;
+}
+
+/* The worker that has the token computes, or has lost its CPU: the watcher takes the token from it. */
+HD_MANY_WORKERS_TEST(steal_goes_on_when_the_searcher_does_not)
+{
+	for (int i = 0; another_round(i, hd_scaled(100)); i++) {
+		__atomic_store_n(&hd__self()->sched->board.searching, true, __ATOMIC_RELEASE);
+		have_one_taken(i % 2);
+	}
+	(void)workers;
 }
 
 /* ---- what a process takes along ---- */

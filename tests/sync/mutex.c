@@ -346,6 +346,130 @@ HD_PROCESS_TEST(mutex_barging_wake_is_not_lost_with_the_one_that_was_woken)
 	CHECK_STR(trace_text(), "c ");
 }
 
+static hd_time deadline;
+
+static void *wait_until_deadline(void *arg)
+{
+	(void)arg;
+	deadline = hd_after(HD_MS(20));
+	int err = hd_mutex_lock(&mutex, deadline);
+	if (err == 0)
+		CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	return (void *)(long)err;
+}
+
+/* The first waiter is woken and suspended before it runs. Returns whether that was before the deadline of the second; *err is what that
+ * one was answered. */
+static bool suspend_the_woken_one(long *err)
+{
+	void *result;
+
+	hd_mutex_init(&mutex, 0);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	hd_pid woken = spawned(hd_spawn_at(30, take_turn, (void *)"woken"));
+	await_queued(&mutex.waiters, 1);
+	hd_pid timed = spawned(hd_spawn_at(50, wait_until_deadline, NULL));
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_EQ(hd_suspend(woken, 0), 0);
+	bool in_time = hd_now() < deadline;
+	CHECK_EQ(hd_join(timed, &result, HD_FOREVER), 0);
+	CHECK_EQ(hd_resume(woken), 0);
+	CHECK_EQ(hd_join(woken, NULL, HD_FOREVER), 0);
+	*err = (long)result;
+	return in_time;
+}
+
+/* The wake is the suspended process's, so no other waiter is woken; but a deadline that comes finds the mutex free. */
+HD_PROCESS_TEST(mutex_barging_free_one_is_had_by_a_waiter_whose_deadline_comes)
+{
+	long err;
+
+	while (!suspend_the_woken_one(&err))
+		;
+	CHECK_EQ(err, 0);
+}
+
+HD_PROCESS_TEST(mutex_barging_wakes_the_first_waiter_that_is_not_suspended)
+{
+	hd_pid pids[4];
+
+	hd_mutex_init(&mutex, 0);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	static const char *const words[] = { "a", "b", "c", "d" };
+	for (int i = 0; i < 4; i++)
+		pids[i] = spawned(hd_spawn_at(50, take_turn, (void *)words[i]));
+	CHECK_EQ(hd_suspend(pids[0], 0), 0);
+	CHECK_EQ(hd_suspend(pids[1], 0), 0);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_EQ(hd_join(pids[2], NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(pids[3], NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_resume(pids[0]), 0);
+	CHECK_EQ(hd_resume(pids[1]), 0);
+	CHECK_EQ(hd_join(pids[0], NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(pids[1], NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "c d a b ");
+}
+
+static struct hd_condition condition;
+
+static void *wait_for_condition(void *name)
+{
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	CHECK_EQ(hd_condition_wait(&condition, &mutex, HD_FOREVER), 0);
+	trace("%s ", (const char *)name);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	return NULL;
+}
+
+/* The signal woke it to try for the free mutex; processes that come while it has yet to run are later than it. */
+HD_PROCESS_TEST(mutex_barging_keeps_the_place_of_a_signalled_waiter)
+{
+	hd_mutex_init(&mutex, 0);
+	hd_pid signalled = spawned(hd_spawn_at(30, wait_for_condition, (void *)"signalled"));
+	await_queued(&condition.waiters, 1);
+	CHECK_EQ(hd_condition_signal(&condition), 0);
+	CHECK_EQ(hd_mutex_try_lock(&mutex), 0);
+	hd_pid later = spawned(hd_spawn_at(50, take_turn, (void *)"later"));
+	CHECK_EQ(queued(&mutex.waiters), 1);
+	await_queued(&mutex.waiters, 2);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_EQ(hd_join(signalled, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(later, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "signalled later ");
+}
+
+/* Gives the mutex up and takes it again before the waiter that was woken runs. False: it was handed over. */
+static bool barge(void)
+{
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	int err = hd_mutex_try_lock(&mutex);
+	CHECK(err == 0 || err == -EAGAIN);
+	if (err == 0)
+		await_queued(&mutex.waiters, 1); /* it has tried, and waits again */
+	return err == 0;
+}
+
+/* A waiter that has tried in vain a millisecond after its call is handed the mutex by the next unlock. */
+HD_PROCESS_TEST(mutex_barging_ends_when_a_waiter_has_waited_for_a_millisecond)
+{
+	bool barged = true;
+
+	hd_mutex_init(&mutex, 0);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	hd_pid low = spawned(hd_spawn_at(30, take_turn, (void *)"low"));
+	await_queued(&mutex.waiters, 1);
+	hd_time late = hd_after(HD_MS(1));
+	while (barged && hd_now() < late)
+		barged = barge();
+	if (barged)
+		barged = barge();
+	if (barged)
+		CHECK(!barge());
+	CHECK_EQ(hd_mutex_unlock(&mutex), -EPERM);
+	CHECK_EQ(hd_join(low, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "low ");
+}
+
 /* ---- critical ---- */
 
 static void count_up(void *arg)

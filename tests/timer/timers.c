@@ -35,6 +35,20 @@ static void forget(uint32_t whose)
 	hd__timers_forget(&timers);
 }
 
+/* As forget, by a thread that is outside the heap's lane: it leaves a count, and sweeps nothing. */
+static void orphan(uint32_t whose)
+{
+	waits_for[whose] = 0;
+	hd__timers_orphan(&timers);
+}
+
+/* What the heap says of itself: so many are waited for, and stale + orphans are the others. */
+static void check_accounts(uint32_t live)
+{
+	CHECK_EQ(hd__timers_live(&timers), live);
+	CHECK_EQ(timers.stale + timers.orphans, timers.count - live);
+}
+
 /* The owner of the next deadline that is due; -1: none. */
 static long take(hd_time now)
 {
@@ -116,6 +130,66 @@ HD_TEST(timers_that_are_always_forgotten_need_no_room)
 	hd__timers_fini(&timers);
 }
 
+/* An owner that is adopted at each wait never forgets a deadline here: adding the next one is what sweeps. */
+HD_TEST(timers_that_are_always_orphaned_need_no_room)
+{
+	begin();
+	for (int i = 0; i < hd_scaled(1000000); i++) {
+		add(1, HD_SEC(1000) + i);
+		orphan(1);
+		CHECK(timers.count <= 130);
+	}
+	check_accounts(0);
+	hd__timers_fini(&timers);
+}
+
+/* The bound of half the heap and a few is of both kinds together. */
+HD_TEST(timers_sweep_orphans_and_forgotten_ones_alike)
+{
+	const uint32_t kept = (OWNERS + 6) / 7;
+
+	begin();
+	for (uint32_t i = 0; i < OWNERS; i++)
+		add(i, 1 + (OWNERS - i) / 3);
+	for (uint32_t i = 0; i < OWNERS; i++)
+		if (i % 7 != 0)
+			i % 2 == 0 ? forget(i) : orphan(i);
+	check_accounts(kept);
+	add(1, OWNERS);
+	check_accounts(kept + 1);
+	CHECK(timers.count < 3 * kept + 200);
+	for (hd_time before = 0, n = 0; n <= kept; n++) {
+		long whose = take(OWNERS);
+		CHECK(whose >= 0 && (whose % 7 == 0 || whose == 1));
+		CHECK(deadline[whose] >= before);
+		before = deadline[whose];
+	}
+	CHECK_EQ(take(OWNERS), -1);
+	CHECK_EQ(timers.count, 0);
+	check_accounts(0);
+	hd__timers_fini(&timers);
+}
+
+/* They vanish when they are due, too, and then the account is as right as after a sweep. */
+HD_TEST(timers_account_for_orphans_that_come_due)
+{
+	begin();
+	for (int round = 0; round < 100; round++) {
+		for (uint32_t i = 0; i < 60; i++)
+			add(i, 1 + i % 5);
+		for (uint32_t i = 0; i < 60; i++)
+			if (i % 3 != 0)
+				i % 3 == 1 ? orphan(i) : forget(i);
+		check_accounts(20);
+		for (int i = 0; i < 20; i++)
+			CHECK_EQ(take(5) % 3, 0);
+		CHECK_EQ(take(5), -1);
+		CHECK_EQ(timers.count, 0);
+		check_accounts(0);
+	}
+	hd__timers_fini(&timers);
+}
+
 /* The owner that should be next: the earliest deadline, of equals the first to arrive; -1: none is due. */
 static long should_be_next(hd_time now, uint32_t owners)
 {
@@ -150,10 +224,10 @@ static void agree_with_an_array(uint32_t owners, unsigned span, int rounds)
 			add(i, now + (hd_time)((seed >> 24) % span));
 			live++;
 		} else if (seed >> 23 & 1) {
-			forget(i);
+			seed >> 22 & 1 ? forget(i) : orphan(i);
 			live--;
 		}
-		CHECK_EQ(hd__timers_live(&timers), live);
+		check_accounts(live);
 		CHECK(hd__timers_live(&timers) == 0 || hd__timers_first(&timers) > 0);
 	}
 	hd__timers_fini(&timers);

@@ -232,3 +232,63 @@ HD_WORKERS_STRESS(across_millions_of_deadlines_never_end_the_next_wait)
 	wait_twice_each(workers, NULL, hd_scaled(200000));
 	wait_twice_each(workers, &movable, hd_scaled(1000000));
 }
+
+/* ---- deadlines that stay behind ---- */
+
+static struct hd_semaphore turn[2], there[2];
+static hd_pid traveller;
+static long journeys, moved;
+
+/* Pinned, each on a worker of its own: ends the traveller's wait when it surely waits, so that its worker adopts it. */
+static void *fetch(void *arg)
+{
+	long me = (long)arg;
+	struct hd_process_info info;
+
+	for (long i = 0; i < journeys; i++) {
+		CHECK_EQ(hd_semaphore_wait(&turn[me], HD_FOREVER), 0);
+		do {
+			sched_yield();
+			CHECK_EQ(hd_process_info(traveller, &info), 0);
+		} while (info.state != HD_WAITING);
+		CHECK_EQ(hd_semaphore_signal(&there[me]), 0);
+	}
+	return arg;
+}
+
+/* Every one of its waits has a deadline, and leaves it behind in the heap of the worker that it goes away from. */
+static void *travel(void *arg)
+{
+	struct hd_stats stats;
+
+	__atomic_store_n(&traveller, hd_self(), __ATOMIC_RELEASE);
+	for (long i = 0; i < 2 * journeys; i++) {
+		int before = worker_of(hd_self());
+		CHECK_EQ(hd_semaphore_signal(&turn[i % 2]), 0);
+		CHECK_EQ(hd_semaphore_wait(&there[i % 2], HD_FOREVER - 1), 0);
+		moved += worker_of(hd_self()) != before;
+		CHECK_EQ(hd_stats(&stats), 0);
+		CHECK(stats.timers < 300); /* 64 and half of the others in each of two heaps */
+	}
+	return arg;
+}
+
+static void *travel_between_two(void *arg)
+{
+	struct crew crew;
+	void *places[2] = { (void *)0, (void *)1 };
+
+	CHECK_EQ(hd_pin(), 0);
+	start_crew(&crew, NULL, 2, fetch, places);
+	CHECK_EQ(hd_join(hd_spawn(travel, NULL), NULL, HD_FOREVER), 0);
+	join_crew_members(&crew);
+	return arg;
+}
+
+/* Without a sweep there would be one more at each move. */
+HD_TEST(across_deadlines_that_a_process_leaves_behind_are_swept)
+{
+	journeys = hd_is_simulated() ? 10 : 500;
+	CHECK_EQ(run_with_workers(2, travel_between_two, NULL), 0);
+	CHECK(moved > 0 || hd_is_simulated());
+}
