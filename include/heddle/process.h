@@ -45,7 +45,7 @@ struct hd_spawn {
 	bool suspended;		/* does not start before hd_resume */
 	bool daemon;		/* does not keep the runtime running */
 	bool detached;		/* it cannot be joined, and is forgotten when it ends */
-	bool pinned;		/* stays on one kernel thread, as if between hd_pin and hd_unpin */
+	bool pinned;		/* stays on the kernel thread where it first runs, as if it began with hd_pin */
 	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
 };
 
