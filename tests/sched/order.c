@@ -372,7 +372,7 @@ static void *hide_behind_pinned(void *arg)
 
 HD_TEST(order_many_pinned_ones_hide_nobody_that_may_move)
 {
-	int counts[] = { 1, 63, 64 };
+	int counts[] = { 1, 63, 64, 65, 200 };
 
 	for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++)
 		CHECK_EQ(hd_run(&two, hide_behind_pinned, &counts[i]), 0);
