@@ -44,12 +44,11 @@ static int highest_movable(struct hd_worker *w, int level)
 {
 	int looks = LOOK_MAX;
 
-	for (int l = w->runq.highest; l > level && l >= HD__PRIORITY_MIN; l--) {
-		struct hd_process *p = w->runq.only != NULL ? w->runq.only : hd__runq_level(&w->runq, l)->head;
-		for (; p != NULL; p = p->next)
+	hd__runq_spill(&w->runq);
+	for (int l = w->runq.highest; l > level && l >= HD__PRIORITY_MIN; l--)
+		for (struct hd_process *p = hd__runq_level(&w->runq, l)->head; p != NULL; p = p->next)
 			if (hd__is_movable(p) || looks-- == 0)
 				return l;
-	}
 	return level;
 }
 

@@ -50,7 +50,7 @@ static bool plays_together(int n)
 	CHECK_EQ(hd_join(a, NULL, HD_FOREVER), 0);
 	CHECK_EQ(hd_join(b, NULL, HD_FOREVER), 0);
 	struct hd_stats after = stats_now();
-	if (together) {
+	if (together && !HD_UNDER_TSAN) { /* under which a turn may take longer than a thief waits */
 		CHECK(after.remote_wakes - before.remote_wakes < (uint64_t)n / 5);
 		CHECK(after.wakes - before.wakes < (uint64_t)n / 5);
 		CHECK(after.stolen - before.stolen < (uint64_t)n / 5);
