@@ -6,12 +6,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-void chapter_yield(void);
-void chapter_priority(void);
-void chapter_semaphore(void);
-void chapter_many(void);
-void chapter_deadlock(void);
-void chapter_numbers(void);
+/* Each answers 0, or another number when it did not go as it should. */
+int chapter_yield(void);
+int chapter_priority(void);
+int chapter_semaphore(void);
+int chapter_many(void);
+int chapter_deadlock(void);
+int chapter_numbers(void);
 
 /* The lines between a chapter's marks, made by tools/snippet. */
 extern const char yield_source[], priority_source[], semaphore_source[], many_source[], deadlock_source[], numbers_source[];

@@ -1,7 +1,7 @@
 /* many.c - as many processes as one likes. */
 #include "chapter.h"
 
-static long n, through;
+static long n;
 
 static void say(const char *what, hd_time started)
 {
@@ -10,17 +10,17 @@ static void say(const char *what, hd_time started)
 	hd_stats(&s);
 	progress(NULL, 0, 0);
 	printf("  %s: %s processes are there, %s have ended; it took %.2f s\n", what, thousands((long)s.live_processes),
-	       thousands(through), (double)(hd_now() - started) / 1e9);
+	       thousands((long)s.ended), (double)(hd_now() - started) / 1e9);
 }
 
 /* tour: begin */
-static struct hd_semaphore gate, all_through;
+static struct hd_semaphore gate;
+static struct hd_waitgroup inside;
 
 static void *visitor(void *arg)
 {
 	hd_semaphore_wait(&gate, HD_FOREVER);
-	if (++through == n)
-		hd_semaphore_signal(&all_through);
+	hd_waitgroup_done(&inside);
 	return arg;
 }
 
@@ -31,14 +31,14 @@ static void *gatekeeper(void *arg)
 
 	for (long i = 0; i < n; i++) {
 		if (hd_spawn_with(&how, visitor, NULL) < 0)
-			n = i;
+			n = i; /* no memory for more */
 		if (i % 10000 == 0) {
-			hd_yield(); /* so that the new ones run, as far as the gate */
+			hd_yield(); /* the new ones run, as far as the gate */
 			progress("they come", i, n);
 		}
 	}
-	hd_yield();
-	say("all wait", start);
+	hd_waitgroup_add(&inside, (int)n); /* before the gate opens */
+	say("all are there", start);
 
 	start = hd_now();
 	for (long i = 0; i < n; i++) {
@@ -48,14 +48,14 @@ static void *gatekeeper(void *arg)
 			progress("they go", i, n);
 		}
 	}
-	hd_semaphore_wait(&all_through, HD_FOREVER);
-	say("all gone", start);
+	hd_waitgroup_wait(&inside, HD_FOREVER);
+	say("all went through", start);
 	return arg;
 }
 
-void chapter_many(void)
+int chapter_many(void)
 {
 	n = how_many();
-	hd_run(NULL, gatekeeper, NULL);
+	return hd_run(NULL, gatekeeper, NULL);
 }
 /* tour: end */

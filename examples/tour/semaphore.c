@@ -24,8 +24,8 @@ static void *customer(void *arg)
 	return arg;
 }
 
-void chapter_semaphore(void)
+int chapter_semaphore(void)
 {
-	hd_run(NULL, customer, NULL);
+	return hd_run(NULL, customer, NULL);
 }
 /* tour: end */

@@ -10,7 +10,7 @@
 
 static const struct chapter {
 	const char *title, *words, *source;
-	void (*run)(void);
+	int (*run)(void);
 } chapters[] = {
 	{ "Taking turns", "A process is a function on a stack of its own. hd_yield lets its equals run.", yield_source,
 	  chapter_yield },
@@ -117,15 +117,19 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	dup2(STDOUT_FILENO, STDERR_FILENO);
 
+	int failed = 0;
 	hd_time start = hd_now();
 	printf("%sheddle: lightweight processes for C%s\n", BOLD, PLAIN);
 	for (int i = 0; i < count; i++) {
 		const struct chapter *c = &chapters[i];
 		printf("\n%s%d. %s%s\n%s\n\n", BOLD, i + 1, c->title, PLAIN, c->words);
 		show_source(c->source);
-		c->run();
+		if (c->run() != 0) {
+			printf("This chapter did not go as it should: please report it.\n");
+			failed = 1;
+		}
 	}
 	printf("\nThat took %.1f s. The programs are in examples/tour; README.md says where to go from here.\n",
 	       (double)(hd_now() - start) / 1e9);
-	return 0;
+	return failed;
 }

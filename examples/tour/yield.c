@@ -18,9 +18,10 @@ static void *two_counters(void *arg)
 	return arg;
 }
 
-void chapter_yield(void)
+int chapter_yield(void)
 {
-	hd_run(NULL, two_counters, NULL);
+	int result = hd_run(&(struct hd_config){ .workers = 1, .fixed = true }, two_counters, NULL);
 	printf("\n");
+	return result;
 }
 /* tour: end */

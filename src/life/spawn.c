@@ -78,7 +78,10 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	/* What hd__describe reads is stored with release: a reader that sees it also sees, in the control word, that the block
 	 * is not the old process's any more. */
 	st_rlx(&p->home,
-	       likely(caller.w != NULL) ? caller.w : &sched->workers[0]); /* or a placeholder: a stale request may read it */
+	       likely(caller.w != NULL)
+		       ? caller.w
+		       : &sched->workers
+				  [0]); /* from a plain thread any worker: send() sets its home, a stale request may read this one */
 	p->pins = how->pinned || sched->config.pinned;
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
