@@ -16,6 +16,9 @@
 #define st_rel(p, v) (hd__point(), __atomic_store_n((p), (v), __ATOMIC_RELEASE))
 #define st_seq(p, v) (hd__point(), __atomic_store_n((p), (v), __ATOMIC_SEQ_CST))
 
+/* Comes before the thread's next loads for the compiler, but perhaps not for other CPUs: a thread that must know calls hd__os_barrier. */
+#define st_late(p, v) (hd__point(), hd__store_late((p), (v)), __atomic_signal_fence(__ATOMIC_SEQ_CST))
+
 #define xchg_acq(p, v) (hd__point(), __atomic_exchange_n((p), (v), __ATOMIC_ACQUIRE))
 #define xchg_acq_rel(p, v) (hd__point(), __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL))
 #define xchg_seq(p, v) (hd__point(), __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))

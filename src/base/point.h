@@ -6,4 +6,9 @@
 
 #define hd__point() ((void)0)
 
+#define HD__TRIES 100 /* of a thread that waits for another one, before it takes it that the other one has no CPU */
+
+/* A store that other CPUs may see after this thread's next load. */
+#define hd__store_late(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+
 #endif

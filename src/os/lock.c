@@ -4,14 +4,21 @@
 #include "os/thread.h"
 #include "context.h"
 
-#define SPINS 100
 #define YIELDS                                                                                                                 \
 	50 /* after so many rounds the thread sleeps between two: under SCHED_FIFO a yield never lets a lower holder run */
 
+static _Thread_local unsigned waits;
+
+unsigned hd__lock_waits(void)
+{
+	return waits;
+}
+
 void hd__lock_slowly(unsigned char *lock)
 {
+	waits++;
 	for (int rounds = 0;; rounds++) {
-		for (int i = 0; i < SPINS; i++) {
+		for (int i = 0; i < HD__TRIES; i++) {
 			unsigned char free = 0;
 			if (ld_rlx(lock) == 0 && cas_acq(lock, &free, 1))
 				return;

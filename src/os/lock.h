@@ -13,6 +13,9 @@
 /* Spins, then gives the CPU away between tries: the holder may have lost its own. */
 void hd__lock_slowly(unsigned char *lock);
 
+/* How often the calling thread has had to wait for a lock. */
+unsigned hd__lock_waits(void);
+
 static inline void hd__lock(unsigned char *lock)
 {
 	unsigned char free = 0;

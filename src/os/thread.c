@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "os/fault.h"
 
 int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
@@ -69,6 +71,26 @@ int hd__os_thread_count(void)
 		count = (int)tasks.st_nlink - 2;
 	errno = saved;
 	return count;
+}
+
+static long membarrier(int command)
+{
+	int saved = errno;
+	long answer = syscall(SYS_membarrier, command, 0, 0);
+
+	errno = saved;
+	return answer;
+}
+
+unsigned hd__os_barrier_init(void)
+{
+	return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 ? 1024 : 0; /* 14 us against 3 to 10 ns */
+}
+
+void hd__os_barrier(void)
+{
+	long answer = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	HD_ASSERT(answer == 0, "membarrier worked when the runtime began, and fails now");
 }
 
 void hd__os_thread_yield(void)

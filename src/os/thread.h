@@ -22,6 +22,13 @@ int hd__os_thread_count(void);
 /* A number that no other kernel thread has while this one lives; above 0. */
 int hd__os_thread_id(void);
 
+/* How many locked operations must be saved for a call of hd__os_barrier to be worth it; 0: it does not work here. Call this before other
+ * threads start. */
+unsigned hd__os_barrier_init(void);
+
+/* Every running thread of the program executes a full fence during the call. */
+void hd__os_barrier(void);
+
 /* Gives the CPU to another kernel thread. */
 void hd__os_thread_yield(void);
 

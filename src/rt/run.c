@@ -57,6 +57,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.over = hd__stop_if_over,
 		.look = hd__look,
 	};
+	sched->calm = sched->nworkers > 1 ? hd__os_barrier_init() : 0;
 	sched->wake_cost = WAKE_COST;
 	sched->patience = PATIENCE;
 	hd__board_init(&sched->board);

@@ -5,37 +5,103 @@
  * Callers:    workers; the watcher visits. */
 #include "sched/lane.h"
 
-#include "base/assert.h"
 #include "context.h"
+#include "os/thread.h"
 
-#define TRIES 100     /* to enter another lane, before its owner is left alone */
-#define ROOM 200      /* pauses that an owner waits for a visitor */
-#define LOOK_MAX 1024 /* processes that must stay, before a thief gives up */
-#define HALF_MAX 256  /* processes taken at a time */
+#define YIELDS 50	    /* rounds of so many tries, before a thread that must enter sleeps between two */
+#define CALM_MAX (1u << 20) /* entries without a visit after which a lane is biased, at most */
+#define ROOM 200	    /* pauses that an owner waits for a visitor */
+#define LOOK_MAX 1024	    /* processes that must stay, before a thief gives up */
+#define HALF_MAX 256	    /* processes taken at a time */
 
-bool hd__visit(struct hd_worker *v)
+/* The lane has been visited, or is being: it becomes biased again after a while that grows. */
+static void be_calm(struct hd_worker *w)
+{
+	w->calm = w->calm_after;
+}
+
+static void be_calm_for_longer(struct hd_worker *w)
+{
+	w->calm_after = w->calm_after < CALM_MAX ? 2 * w->calm_after : CALM_MAX;
+	be_calm(w);
+}
+
+/* w's worker, outside its lane, gives the lock back. Not if a visitor takes it away at this moment. */
+static void drop_bias(struct hd_worker *w)
+{
+	unsigned char asked = HD__BIAS_ASKED;
+
+	if (cas_acq_rel(&w->bias, &asked, HD__BIAS_NOT)) {
+		be_calm_for_longer(w);
+		hd__unlock(&w->lane);
+	}
+}
+
+void hd__enter_by_lock(struct hd_worker *w)
+{
+	for (unsigned i = 1; ld_acq(&w->bias) != HD__BIAS_NOT; i++) {
+		drop_bias(w);
+		if (i % HD__TRIES == 0) /* a visitor waits for its barrier */
+			hd__os_thread_yield();
+		else
+			hd__arch_pause();
+	}
+	hd__lock(&w->lane);
+}
+
+/* v was asked for its lock, and does not answer. Returns whether the caller is inside, and has the lock. */
+static bool revoke(struct hd_worker *v)
+{
+	unsigned char asked = HD__BIAS_ASKED;
+
+	if (!cas_acq_rel(&v->bias, &asked, HD__BIAS_REVOKING))
+		return false;
+	hd__os_barrier(); /* from here on, if v's worker enters, it sees REVOKING; if it had entered before, `held` is visible */
+	for (int i = 0; i < HD__TRIES; i++) {
+		if (ld_acq(&v->held) == 0) { /* pairs with hd__leave's release: what the worker did inside is visible */
+			be_calm_for_longer(v);
+			st_rel(&v->bias, HD__BIAS_NOT); /* pairs with hd__enter_by_lock */
+			return true;
+		}
+		hd__arch_pause();
+	}
+	st_rel(&v->bias, HD__BIAS_ASKED);
+	return false;
+}
+
+bool hd__visit(struct hd_worker *v, bool at_any_cost)
 {
 	bool inside = false;
 
 	if (!v->crowd)
 		return false; /* its owner does not lock it */
-	for (int i = 0; i < TRIES && !inside; i++) {
-		unsigned char free = 0;
+	for (int i = 0; i < HD__TRIES && !inside; i++) {
+		unsigned char free = 0, biased = HD__BIASED;
 		inside = ld_rlx(&v->lane) == 0 && cas_acq(&v->lane, &free, 1); /* pairs with hd__leave's release */
-		if (!inside && i == 0)
+		if (!inside && i == 0) {
 			st_rlx(&v->wanted, true); /* an owner that enters again and again makes room */
+			if (ld_rlx(&v->bias) == HD__BIASED)
+				cas_acq_rel(&v->bias, &biased, HD__BIAS_ASKED); /* pairs with hd__enter */
+		}
 		if (!inside)
 			hd__arch_pause();
 	}
+	if (!inside && at_any_cost && ld_rlx(&v->bias) == HD__BIAS_ASKED)
+		inside = revoke(v);
 	if (ld_rlx(&v->wanted))
 		st_rlx(&v->wanted, false);
+	if (inside)
+		be_calm(v);
 	return inside;
 }
 
 bool hd__visit_surely(struct hd_worker *v)
 {
-	if (v->crowd)
-		hd__lock(&v->lane);
+	for (int rounds = 0; v->crowd && !hd__visit(v, true); rounds++)
+		if (rounds < YIELDS)
+			hd__os_thread_yield();
+		else
+			hd__os_thread_nap();
 	return v->crowd;
 }
 
@@ -75,34 +141,26 @@ void hd__unvisit(struct hd_worker *v)
 		hd__wake_searcher(v->sched);
 }
 
-/* Whether two processes or more are ready, at the highest level. */
-static bool is_crowded(struct hd__runq *q)
-{
-	return q->only == NULL && hd__runq_level(q, q->highest)->head->next != NULL;
-}
-
-/* Something is ready behind the runner, while other workers sleep. If partners talk to each other, the runner waits soon, and the
- * other one goes on here: waking a worker for that would tear them apart, and cost a thousand switches. So a worker is woken when the
- * runner has made a few calls since and still goes on, or when more than one have been ready for as long. How many calls, depends on
- * whether the workers that were woken lately have found something (sched->patience). For a runner that makes no calls the watcher
- * looks. */
-void hd__leave_surplus(struct hd_worker *w)
+void hd__leave_slowly(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	bool wake = false, surplus = w->runq.highest != 0;
 
 	advertise(w);
-	if (surplus && ld_rlx(&sched->board.idlers) != 0) {
-		uint64_t turn = w->stats.switches;
-		if (turn != w->surplus_turn && !is_crowded(&w->runq))
-			w->surplus_calls = 0;
-		else if (++w->surplus_calls > ld_rlx(&sched->patience)) {
-			w->surplus_calls = 0;
-			wake = true;
-		}
-		w->surplus_turn = turn;
+	if (w->surplus_calls > ld_rlx(&sched->patience)) {
+		w->surplus_calls = 0;
+		wake = surplus;
 	}
-	hd__unlock(&w->lane);
+	if (w->held) {
+		st_rel(&w->held, 0); /* pairs with revoke's acquire */
+		if (ld_rlx(&w->bias) != HD__BIASED)
+			drop_bias(w);
+	} else if (w->calm == 1 && sched->calm != 0 && !ld_rlx(&w->wanted)) {
+		st_rlx(&w->bias, HD__BIASED); /* and keeps the lock */
+	} else {
+		w->calm = w->calm > 1 ? w->calm - 1 : w->calm_after;
+		hd__unlock(&w->lane);
+	}
 	if (unlikely(wake || (surplus && !sched->watched)))
 		hd__wake_searcher(sched);
 	for (int i = 0; i < ROOM && ld_rlx(&w->wanted); i++)
@@ -150,7 +208,7 @@ struct hd_process *hd__take_better(struct hd_worker *w, int level)
 	bool again = false;
 
 	for (struct hd_worker *v = NULL; (v = hd__next_advert(w, v, level)) != NULL;) {
-		if (!hd__visit(v)) {
+		if (!hd__visit(v, true)) {
 			again = true;
 			continue;
 		}
@@ -183,7 +241,7 @@ unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe)
 	bool leave_it = false;
 
 	hd__enter(w); /* so that what is w's is in its queue when the lane can be visited */
-	if (!hd__visit(v)) {
+	if (!hd__visit(v, true)) {
 		hd__leave(w);
 		return 0;
 	}

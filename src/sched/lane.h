@@ -5,35 +5,86 @@
  * left there is whole. Any other worker, and the watcher, may visit: take something out, or put in what its owner has no time for.
  *
  * Order: a lane, then the lock of a wait queue. A worker inside its own lane only tries to visit another; so no two wait for each
- * other. Inside, no thread sleeps and nothing of the program is called. With one worker there is nothing to lock. */
+ * other. Inside, no thread sleeps and nothing of the program is called. With one worker there is nothing to lock.
+ *
+ * A lane that has not been visited for a while is *biased*: its worker keeps the lock, and enters and leaves with plain stores of `held`.
+ * A visitor asks for the lock; a worker that makes calls answers at the end of the next one. If it does not answer, the visitor takes the
+ * bias away: it says so in `bias`, has all CPUs execute a barrier (membarrier: some 14 us), and then either sees that the lane is held,
+ * or the worker will see, when it enters, that it is not biased any more. Each time the next bias is further away, so that a lane
+ * which is visited often has an ordinary lock.
+ *
+ *   NOT     -> BIASED    hd__leave: the worker, w->calm times inside since the last visit
+ *   BIASED  -> ASKED     hd__visit
+ *   ASKED   -> NOT       drop_bias: the worker, which then releases the lock
+ *   ASKED   -> REVOKING  revoke: a visitor
+ *   REVOKING -> NOT      revoke: the visitor is inside, and has the lock
+ *   REVOKING -> ASKED    revoke: the worker was inside for long */
 #ifndef SCHED_LANE_H
 #define SCHED_LANE_H
 
 #include "os/lock.h"
 #include "sched/worker.h"
 
+enum { HD__BIAS_NOT, HD__BIASED, HD__BIAS_ASKED, HD__BIAS_REVOKING };
+
+/* On w's own thread, when the lane is not biased. */
+void hd__enter_by_lock(struct hd_worker *w);
+
+/* On w's own thread. */
 static inline void hd__enter(struct hd_worker *w)
 {
-	if (w->crowd)
-		hd__lock(&w->lane);
+	if (!w->crowd)
+		return;
+	if (likely(ld_rlx(&w->bias) == HD__BIASED)) {
+		st_late(&w->held, 1);			    /* other CPUs may see it late; for those that care, see revoke */
+		if (likely(ld_rlx(&w->bias) == HD__BIASED)) /* no other thread has been inside since this one was */
+			return;
+		st_rel(&w->held, 0);
+	}
+	hd__enter_by_lock(w);
 }
 
-/* Leaves w's lane with something ready in it, or for a visitor. */
-void hd__leave_surplus(struct hd_worker *w);
+/* As hd__leave, when other workers must hear of what is ready, a visitor waits, or the lane becomes biased. */
+void hd__leave_slowly(struct hd_worker *w);
+
+/* Something is ready behind the runner: whether a worker should be woken to take it. If partners talk to each other, the runner waits
+ * soon, and the other one goes on here: waking a worker for that would tear them apart, and cost a thousand switches. So a worker is
+ * woken when the runner has made a few calls since and still goes on, or when more than one have been ready for as long. How many calls,
+ * depends on whether the workers that were woken lately have found something (sched->patience). For a runner that makes no calls the
+ * watcher looks; without one, a worker is woken at once. */
+static inline bool hd__is_surplus(struct hd_worker *w)
+{
+	uint64_t turn = w->stats.switches;
+
+	if (ld_rlx(&w->sched->board.idlers) == 0)
+		return false;
+	if (turn == w->surplus_turn || hd__runq_is_crowded(&w->runq))
+		return ++w->surplus_calls > ld_rlx(&w->sched->patience) || !w->sched->watched;
+	w->surplus_turn = turn;
+	w->surplus_calls = 0;
+	return !w->sched->watched;
+}
 
 static inline void hd__leave(struct hd_worker *w)
 {
 	if (!w->crowd)
 		return;
 	int highest = w->runq.highest;
-	if (unlikely(highest > w->advert || (highest != 0 && ld_rlx(&w->sched->board.idlers) != 0) || ld_rlx(&w->wanted)))
-		hd__leave_surplus(w);
-	else
+	if (unlikely(highest > w->advert || ld_rlx(&w->wanted) || (highest != 0 && hd__is_surplus(w))))
+		hd__leave_slowly(w);
+	else if (likely(w->held))
+		st_rel(&w->held, 0); /* pairs with revoke's acquire */
+	else if (unlikely(w->calm == 1))
+		hd__leave_slowly(w);
+	else {
+		w->calm--;
 		hd__unlock(&w->lane);
+	}
 }
 
-/* Whether the caller, which is not v's worker, is inside v's lane now; not if another thread stays inside for long. */
-bool hd__visit(struct hd_worker *v);
+/* Whether the caller, which is not v's worker, is inside v's lane now; not if another thread stays inside for long. If v's worker is
+ * deaf, a barrier may be needed, which takes a while: the caller says whether it holds no lock but its own lane's. */
+bool hd__visit(struct hd_worker *v, bool at_any_cost);
 
 /* As hd__visit, for a thread that is inside no lane and holds no lock: it waits until it can enter. False: there is one worker, whose
  * lane has no lock. */

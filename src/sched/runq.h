@@ -1,7 +1,9 @@
 /* sched/runq.h - the ready processes of one worker: a list for each priority, and a bit for each list that is not empty.
  *
  * The highest occupied level is kept besides: a safe point and a yield compare with it, and it changes far less often. A
- * process that is alone in the queue is in no list: most wakes find the queue empty, and most waits leave it so. */
+ * process that is alone in the queue is in no list: most wakes find the queue empty, and most waits leave it so.
+ *
+ * For the thread that is inside the lane. Any thread may look at what hd__runq_is_ripe looks at: it is stored with st_rlx. */
 #ifndef SCHED_RUNQ_H
 #define SCHED_RUNQ_H
 
@@ -13,10 +15,10 @@ struct hd__level {
 };
 
 struct hd__runq {
-	int highest;		 /* the highest priority that is ready; 0: none. Any thread may look: stored with st_rlx */
+	int highest;		 /* the highest priority that is ready; 0: none */
 	struct hd_process *only; /* the one process that is ready; NULL: none is, or they are in the lists */
 	uint64_t occupied[2];
-	uint64_t arrivals; /* processes that came to a tail, ever; any thread may look: stored with st_rlx */
+	uint64_t arrivals; /* processes that came to a tail, ever */
 	struct hd__level levels[HD__LEVELS];
 };
 
@@ -30,7 +32,7 @@ static inline void hd__runq_occupy(struct hd__runq *q, int priority)
 {
 	unsigned level = (unsigned)priority - HD__PRIORITY_MIN;
 
-	q->occupied[level >> 6] |= UINT64_C(1) << (level & 63);
+	st_rlx(&q->occupied[level >> 6], q->occupied[level >> 6] | UINT64_C(1) << (level & 63));
 	if (priority > q->highest)
 		st_rlx(&q->highest, priority);
 }
@@ -39,7 +41,7 @@ static inline void hd__runq_vacate(struct hd__runq *q, int priority)
 {
 	unsigned level = (unsigned)priority - HD__PRIORITY_MIN;
 
-	q->occupied[level >> 6] &= ~(UINT64_C(1) << (level & 63));
+	st_rlx(&q->occupied[level >> 6], q->occupied[level >> 6] & ~(UINT64_C(1) << (level & 63)));
 	if (priority < q->highest)
 		return;
 	if (q->occupied[1] != 0)
@@ -57,7 +59,7 @@ static inline void hd__runq_list_tail(struct hd__runq *q, struct hd_process *p)
 	p->next = NULL;
 	p->prev = level->tail;
 	if (p->prev == NULL) {
-		level->head = p;
+		st_rlx(&level->head, p);
 		hd__runq_occupy(q, p->priority);
 	} else {
 		p->prev->next = p;
@@ -71,7 +73,7 @@ static inline void hd__runq_spill(struct hd__runq *q)
 	struct hd_process *only = q->only;
 
 	if (only != NULL) {
-		q->only = NULL;
+		st_rlx(&q->only, NULL);
 		hd__runq_list_tail(q, only);
 	}
 }
@@ -79,7 +81,7 @@ static inline void hd__runq_spill(struct hd__runq *q)
 /* A number that tells how long p has been ready: what arrived later has a higher one. */
 static inline void hd__runq_number(struct hd__runq *q, struct hd_process *p)
 {
-	p->arrival = ld_rlx(&q->arrivals);
+	st_rlx(&p->arrival, ld_rlx(&q->arrivals));
 	bump(&q->arrivals, 1);
 }
 
@@ -87,7 +89,7 @@ static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
 {
 	hd__runq_number(q, p);
 	if (q->highest == 0) {
-		q->only = p;
+		st_rlx(&q->only, p);
 		st_rlx(&q->highest, p->priority);
 		return;
 	}
@@ -99,7 +101,7 @@ static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd__level *level = hd__runq_level(q, p->priority);
 
-	p->arrival = 0;
+	st_rlx(&p->arrival, 0);
 	hd__runq_spill(q);
 	p->prev = NULL;
 	p->next = level->head;
@@ -109,7 +111,7 @@ static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
 	} else {
 		p->next->prev = p;
 	}
-	level->head = p;
+	st_rlx(&level->head, p);
 }
 
 static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
@@ -117,14 +119,14 @@ static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 	struct hd__level *level = hd__runq_level(q, p->priority);
 
 	if (p == q->only) {
-		q->only = NULL;
+		st_rlx(&q->only, NULL);
 		st_rlx(&q->highest, 0);
 		return;
 	}
 	HD_ASSERT((p->prev == NULL ? level->head : p->prev->next) == p && (p->next == NULL ? level->tail : p->next->prev) == p,
 		  "a process was taken out of a run queue that it was not in");
 	if (p->prev == NULL)
-		level->head = p->next;
+		st_rlx(&level->head, p->next);
 	else
 		p->prev->next = p->next;
 	if (p->next == NULL)
@@ -133,6 +135,29 @@ static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 		p->next->prev = p->prev;
 	if (level->head == NULL)
 		hd__runq_vacate(q, p->priority);
+}
+
+/* Something is ready: whether two processes or more are, at the highest level. */
+static inline bool hd__runq_is_crowded(struct hd__runq *q)
+{
+	return q->only == NULL && hd__runq_level(q, q->highest)->head->next != NULL;
+}
+
+/* Whether a process has been ready since there were fewer than `ripe` arrivals: a hint, for a thread outside the lane. Blocks of processes
+ * stay blocks of processes, so one that has left meanwhile can be looked at too. */
+static inline bool hd__runq_is_ripe(struct hd__runq *q, uint64_t ripe)
+{
+	struct hd_process *first = ld_rlx(&q->only);
+
+	if (first != NULL)
+		return ld_rlx(&first->arrival) < ripe;
+	for (unsigned i = 0; i < 2; i++)
+		for (uint64_t levels = ld_rlx(&q->occupied[i]); levels != 0; levels &= levels - 1) {
+			first = ld_rlx(&q->levels[64 * i + (unsigned)__builtin_ctzll(levels)].head);
+			if (first != NULL && ld_rlx(&first->arrival) < ripe)
+				return true;
+		}
+	return false;
 }
 
 /* `first` will run when the one that is being taken has left: have its stack fetched by then, and the block of the one after
@@ -150,7 +175,7 @@ static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 	struct hd_process *p = q->only;
 
 	if (p != NULL) {
-		q->only = NULL;
+		st_rlx(&q->only, NULL);
 		st_rlx(&q->highest, 0);
 		return p;
 	}
@@ -158,7 +183,7 @@ static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 		return NULL;
 	struct hd__level *level = hd__runq_level(q, q->highest);
 	p = level->head;
-	level->head = p->next;
+	st_rlx(&level->head, p->next);
 	if (p->next == NULL) {
 		level->tail = NULL;
 		hd__runq_vacate(q, q->highest);
@@ -176,7 +201,7 @@ static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_p
 
 	hd__runq_number(q, p);
 	if (first != NULL) {
-		q->only = p;
+		st_rlx(&q->only, p);
 		st_rlx(&q->highest, p->priority);
 		return first;
 	}
@@ -190,7 +215,7 @@ static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_p
 	p->prev = level->tail;
 	level->tail->next = p; /* if that is `first`, p is now its successor */
 	level->tail = p;
-	level->head = first->next;
+	st_rlx(&level->head, first->next);
 	first->next->prev = NULL;
 	hd__runq_fetch_ahead(first->next);
 	return first;

@@ -214,7 +214,7 @@ bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 	if (ld_rlx(&p->switches) != 0 || ld_acq(&p->state) != HD_READY || w->runq.highest > p->priority)
 		return false;
 	hd__runq_remove(&w->runq, p);
-	p->arrival = hd__turn(w);
+	st_rlx(&p->arrival, hd__turn(w));
 	if (!(p->chores & HD__START) || start(w, p))
 		return true;
 	hd__runq_push_head(&w->runq, p); /* when it is chosen, it will be found that it cannot start */

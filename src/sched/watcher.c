@@ -64,15 +64,14 @@ static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time
 	uint32_t attention = ld_seq(&w->attention);
 	bool busy = !(attention & HD__ASLEEP), same = busy && ld_rlx(&w->stats.switches) == w->seen_switches;
 
-	if (same && attention & w->seen_attention & (HD__INBOX | HD__ALARM) && hd__visit(w)) {
+	if (same && attention & w->seen_attention & (HD__INBOX | HD__ALARM) && hd__visit(w, true)) {
 		hd__apply_notes(w);
 		hd__expire(w, now);
 		hd__unvisit(w);
 	}
-	bool surplus = busy && ld_rlx(&w->runq.highest) != 0;
-	if (surplus && (same || w->seen_surplus))
+	if (busy && ld_rlx(&w->runq.highest) != 0 && hd__runq_is_ripe(&w->runq, w->seen_arrivals))
 		hd__wake_searcher(sched);
-	w->seen_surplus = surplus;
+	w->seen_arrivals = ld_rlx(&w->runq.arrivals);
 	w->seen_attention = attention;
 }
 

@@ -17,6 +17,7 @@
 #define SEARCH_LUCK 4	       /* searches in vain until they become rare */
 #define SEARCH_RARELY 16       /* then one in so many idle times */
 #define RIPE HD_US(5)	       /* what has been ready behind a runner for so long may be taken */
+#define TALK HD_US(1)	       /* a process that waits for a lock once in so long talks to another worker's */
 #define PATIENCE_MIN 2	       /* calls for which surplus waits for its worker: see hd__leave_surplus */
 #define PATIENCE_MAX 65536
 
@@ -121,9 +122,14 @@ static bool timer_is_live(void *context, uint64_t order)
 
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index)
 {
-	*w = (struct hd_worker){
-		.sched = sched, .trace = sched->doors.trace, .index = index, .crowd = sched->nworkers > 1, .luck = SEARCH_LUCK
-	};
+	*w = (struct hd_worker){ .sched = sched,
+				 .trace = sched->doors.trace,
+				 .index = index,
+				 .crowd = sched->nworkers > 1,
+				 .luck = SEARCH_LUCK,
+				 .ripe = RIPE,
+				 .calm = sched->calm,
+				 .calm_after = sched->calm };
 	hd__set_level(w, 0);
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
@@ -201,6 +207,21 @@ static struct hd_worker *with_surplus(struct hd_worker *w, unsigned last)
 	return NULL;
 }
 
+/* What w took last has run, and w is idle again. If it ran for less than it had waited, or met the other worker at a lock all the time, it
+ * had better stayed where it was: the next time w is more patient. */
+static void learn_from_theft(struct hd_worker *w, hd_time now)
+{
+	hd_time ran = now - w->stole_at, met = hd__lock_waits() - w->lock_waits;
+
+	if (w->stole_at == 0)
+		return;
+	if (ran < w->ripe || ran < met * TALK)
+		w->ripe = w->ripe < SEARCH_LONG ? 2 * w->ripe : SEARCH_LONG;
+	else
+		w->ripe = w->ripe > RIPE ? w->ripe / 2 : RIPE;
+	w->stole_at = 0;
+}
+
 /* Looks about, for as long as waking w would cost: for news, and for processes that have been ready behind another worker's runner for a
  * while, of which it takes half. Those that wait for less are partners of the runner, or soon run there. In any case it looks at
  * each worker once. */
@@ -213,6 +234,7 @@ static bool find_something(struct hd_worker *w)
 	uint64_t ripe = 0;	    /* since it had had so many arrivals */
 	unsigned last = w->index, looks = 0;
 
+	learn_from_theft(w, now);
 	for (;;) {
 		if (v == NULL && (now < until || looks < sched->nworkers) && (v = with_surplus(w, last)) != NULL) {
 			looks++;
@@ -230,10 +252,12 @@ static bool find_something(struct hd_worker *w)
 			hd__arch_pause();
 		}
 		now = hd__clock(sched);
-		if (v == NULL || now - since < RIPE)
+		if (v == NULL || now - since < w->ripe)
 			continue;
-		unsigned n = hd__take_half(w, v, ripe);
+		unsigned n = hd__runq_is_ripe(&v->runq, ripe) ? hd__take_half(w, v, ripe) : 0;
 		if (n > 0) {
+			w->stole_at = now;
+			w->lock_waits = hd__lock_waits();
 			end_search(w);
 			if (n > 1 && ld_rlx(&sched->board.idlers) > 0)
 				hd__wake_searcher(sched); /* there is more than w can run at once */

@@ -94,8 +94,8 @@ struct hd__hooks {
 	/* Priority inheritance (sync/inherit.c). */
 	uint64_t (*find_boost)(struct hd__sched *sched, struct hd_process *p);
 	hd_pid (*boosts)(struct hd__sched *sched, struct hd_process *p);
-	void (*blocked)(struct hd_worker *w, struct hd_process *me);  /* config.deadlock: it is about to wait for an owner */
-	void (*look)(struct hd_worker *w);			      /* HD__LOOK: the runtime is ending, perhaps */
+	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
+	void (*look)(struct hd_worker *w);			     /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
 	 * over. Outside the lane. */
 	hd_time (*idle)(struct hd_worker *w);
@@ -133,10 +133,13 @@ struct hd_worker {
 
 	/* the lane: for the thread that is inside (sched/lane.h) */
 	unsigned char lane __attribute__((aligned(64))); /* its lock */
+	unsigned char bias;				 /* see sched/lane.h; any thread */
+	unsigned char held;				 /* the lane is biased and its worker inside; written by the worker */
 	bool crowd;					 /* there are other workers; constant */
 	bool wanted;					 /* a visitor waits for the lock; a hint, any thread, relaxed */
-	int advert;					 /* as in board.adverts */
-	struct hd__runq runq;				 /* runq.highest may be read by any thread, relaxed */
+	uint32_t calm, calm_after; /* entries until the lane is biased, if no visitor comes; after a visit, that many */
+	int advert;		   /* as in board.adverts */
+	struct hd__runq runq;	   /* runq.highest may be read by any thread, relaxed */
 	struct hd__timers timers;
 
 	/* the owner's, less often */
@@ -154,6 +157,9 @@ struct hd_worker {
 	uint64_t surplus_turn;		 /* see hd__leave_surplus */
 	unsigned surplus_calls;
 	unsigned luck, gloom; /* in searching: see search in worker.c */
+	unsigned lock_waits;  /* when it last took something from another lane, */
+	hd_time stole_at;     /* at this time; 0: it has learned from that */
+	hd_time ripe;	      /* takes what has been ready for so long */
 	uint32_t dice;	      /* for choices that should be fair */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
@@ -161,9 +167,8 @@ struct hd_worker {
 
 	/* the watcher's */
 	hd_time seen_alarm __attribute__((aligned(64)));
-	uint64_t seen_switches; /* at its last look */
+	uint64_t seen_switches, seen_arrivals; /* at its last look */
 	uint32_t seen_attention;
-	bool seen_surplus;
 };
 
 #define HD__NO_CODE INT32_MIN
@@ -178,6 +183,7 @@ struct hd__sched {
 	struct hd__table table;
 	struct hd__watcher watcher;
 	bool watched;	 /* there is a watcher */
+	unsigned calm;	 /* entries without a visit after which a lane is biased, at first; 0: none ever is */
 	bool stopping;	 /* set once, read by any thread: nothing new may start */
 	int stop_code;	 /* what hd_run will return; HD__NO_CODE: not ending */
 	hd_time stop_at; /* set before `stopping` */

@@ -155,7 +155,7 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		return;
 	}
 	hd__gate_enter_surely();
-	if (hd__visit(home)) { /* the caller may hold the lock of a condition: no more than a try */
+	if (hd__visit(home, false)) { /* the caller may hold the lock of a condition: no more than a try */
 		hd__wake_here(home, p);
 		hd__unvisit(home);
 	} else {

@@ -3,7 +3,8 @@
  * Owns:       the virtual threads: which runs, which sleeps on what word and until when; virtual time. Takes the place of
  *             os/thread.c, os/futex.c, os/clock.c, and of what a test asks of pthreads and of the clock.
  * Invariant:  one thread goes on at a time, and another one only from a point: before an atomic operation, while it sleeps,
- *             when it gives the CPU away. Between two points nothing else happens: memory is sequentially consistent.
+ *             when it gives the CPU away. Between two points nothing else happens: memory is sequentially consistent, but for
+ *             stores that are late (st_late).
  * Callers:    the runtime and its tests, on the one kernel thread there is. */
 #define _GNU_SOURCE
 #include "sim/threads.h"
@@ -37,6 +38,7 @@
 #define STEP 100	 /* ns */
 #define READING HD_US(2) /* of the clock */
 #define STEPS_MAX 20000000
+#define BARRIER_WORTH 4
 
 enum state { FREE, READY, ASLEEP, ENDED };
 
@@ -54,6 +56,9 @@ struct thread {
 	bool detached;
 	char *stack;
 	struct hd__fiber fiber; /* of the stack it was on when it stopped */
+	unsigned char *late;	/* where a store goes that the others do not see yet; NULL: none */
+	unsigned char late_value;
+	unsigned late_points; /* that it has passed since */
 };
 
 static struct {
@@ -182,10 +187,35 @@ static void step(bool stays)
 		switch_to(next);
 }
 
+/* The others see it now. */
+static void publish_late(struct thread *t)
+{
+	if (t->late != NULL)
+		__atomic_store_n(t->late, t->late_value, __ATOMIC_RELAXED);
+	t->late = NULL;
+}
+
+void hd__sim_store_late(unsigned char *where, unsigned char what)
+{
+	struct thread *me = &s.thread[s.current];
+
+	publish_late(me);
+	me->late = where;
+	me->late_value = what;
+	me->late_points = 0;
+	if (!hd__sim_threads)
+		publish_late(me);
+}
+
 void hd__sim_point(void)
 {
+	struct thread *me = &s.thread[s.current];
+	bool late = me->late != NULL && me->late_points++ > 0; /* the first point is the load that may come before the store */
+
 	if (!s.inside)
 		step(true);
+	if (late)
+		publish_late(me);
 }
 
 static void sleep_on(const uint32_t *word, hd_time until)
@@ -351,6 +381,18 @@ void hd__os_thread_nap(void)
 {
 	if (hd__sim_threads)
 		sleep_on(NULL, s.now + HD_US(50));
+}
+
+unsigned hd__os_barrier_init(void)
+{
+	return BARRIER_WORTH;
+}
+
+void hd__os_barrier(void)
+{
+	hd__point();
+	for (unsigned i = 0; i < s.threads; i++)
+		publish_late(&s.thread[i]);
 }
 
 void hd__os_thread_yield(void)
