@@ -300,22 +300,32 @@ void hd__take_news(struct hd_worker *w)
 	if (bits & HD__BETTER)
 		w->resched |= HD__LOOK_ELSEWHERE;
 	if (bits & HD__SEARCH && w->current == NULL)
-		w->searcher = true;
+		w->search.on = true;
 	else if (bits & HD__SEARCH) /* it has found something to run before it was told to search */
 		st_rel(&w->sched->board.searching, false);
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* a worker that wakes from sleep may have due deadlines */
 		look_at_clock(w);
 }
 
-/* The runner gives way: to `next`, if that is not NULL, else to the first process. */
-static struct hd_worker *give_way(struct hd_worker *w, struct hd_process *me, bool tail, struct hd_process *next)
+/* What the runner does, once all that has come is taken in. */
+enum verdict { GO_ON, TO_HEAD, TO_TAIL, STOP };
+
+/* `next` was taken from another lane because it is better than the runner; or NULL. */
+static enum verdict judge(const struct hd_worker *w, const struct hd_process *me, uint32_t resched,
+			  const struct hd_process *next)
 {
-	hd__move(w, me, HD_READY);
-	if (tail)
-		hd__runq_push_tail(&w->runq, me);
-	else
-		hd__runq_push_head(&w->runq, me);
-	return leave(w, me, next);
+	int best = w->runq.highest;
+
+	if (me->state != HD_RUNNING) /* hd__take_news has suspended it */
+		return STOP;
+	if (unlikely(resched & HD__AT_CALL && w->chores & HD__CHOOSE_BY_DOOR))
+		return TO_TAIL;
+	if (best > me->priority || next != NULL)
+		return resched & HD__GO_TO_TAIL ||
+				       (w->sched->config.preempted == HD_PREEMPTED_TAIL && !(resched & HD__KEEP_PLACE))
+			       ? TO_TAIL
+			       : TO_HEAD;
+	return best == me->priority && resched & HD__GO_TO_TAIL ? TO_TAIL : GO_ON;
 }
 
 struct hd_worker *hd__attend(struct hd_worker *w)
@@ -331,26 +341,28 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
 	w->resched &= HD__AT_CALL;
-	int best = w->runq.highest;
-	bool tail = resched & HD__GO_TO_TAIL, stops = me->state != HD_RUNNING; /* hd__take_news has suspended the runner */
-	if (unlikely(resched & HD__LOOK_ELSEWHERE))
-		next = hd__take_better(w, best > me->priority || stops ? best : me->priority);
-	if (stops)
-		return leave(w, me, next);
-	if (unlikely(resched & HD__AT_CALL && w->chores & HD__CHOOSE_BY_DOOR)) {
-		w->stepping = !tail;
-		return give_way(w, me, true, NULL);
+	if (unlikely(resched & HD__LOOK_ELSEWHERE)) {
+		int best = w->runq.highest;
+		next = hd__take_better(w, best > me->priority || me->state != HD_RUNNING ? best : me->priority);
 	}
-	if (resched & HD__QUANTUM_OVER && (best >= me->priority || next != NULL)) {
-		bump(&w->stats.expired_quanta, 1);
-		w->quantum_end = 0; /* nothing of it is left to keep */
+	enum verdict verdict = judge(w, me, resched, next);
+	if (verdict == GO_ON)
+		return w;
+	if (verdict != STOP) {
+		bool preempted = w->runq.highest > me->priority || next != NULL;
+		w->stepping = !(resched & HD__GO_TO_TAIL); /* for doors.choose: it would go on, if it could */
+		bump(&w->stats.preemptions, preempted && !(w->chores & HD__CHOOSE_BY_DOOR));
+		if (resched & HD__QUANTUM_OVER) {
+			bump(&w->stats.expired_quanta, 1);
+			w->quantum_end = 0; /* nothing of it is left to keep */
+		}
+		hd__move(w, me, HD_READY);
+		if (verdict == TO_TAIL)
+			hd__runq_push_tail(&w->runq, me);
+		else
+			hd__runq_push_head(&w->runq, me);
 	}
-	if (best > me->priority || next != NULL) {
-		bump(&w->stats.preemptions, 1);
-		tail |= w->sched->config.preempted == HD_PREEMPTED_TAIL && !(resched & HD__KEEP_PLACE);
-		return give_way(w, me, tail, next);
-	}
-	return best == me->priority && tail ? give_way(w, me, true, NULL) : w;
+	return leave(w, me, next);
 }
 
 void hd__pass_by(void)

@@ -35,7 +35,7 @@ static hd_time look_again_at(struct hd__sched *sched, struct hd_worker *w, hd_ti
 	uint32_t attention = ld_seq(&w->attention);
 	hd_time alarm = ld_seq(&w->alarm);
 
-	if (attention & HD__ASLEEP && ld_rlx(&w->stats.switches) == w->seen_switches)
+	if (attention & HD__ASLEEP && ld_rlx(&w->stats.switches) == w->seen.switches)
 		return HD_FOREVER; /* it has been idle since we last looked; if it had not, it might be back in no time */
 	if (attention & HD__ALARM && ld_rlx(&sched->board.idlers) > 0)
 		return now + watcher->pause; /* told: if it is deaf, its lane must be visited */
@@ -50,11 +50,11 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 {
 	hd_time alarm = ld_seq(&w->alarm);
 
-	if (alarm <= now && alarm == w->seen_alarm && !(ld_seq(&w->attention) & (HD__ASLEEP | HD__ALARM))) {
+	if (alarm <= now && alarm == w->seen.alarm && !(ld_seq(&w->attention) & (HD__ASLEEP | HD__ALARM))) {
 		hd__raise(w, HD__ALARM);
 		watcher->pause = PAUSE_MIN;
 	}
-	w->seen_alarm = alarm;
+	w->seen.alarm = alarm;
 }
 
 /* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became
@@ -62,17 +62,17 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time now)
 {
 	uint32_t attention = ld_seq(&w->attention);
-	bool busy = !(attention & HD__ASLEEP), same = busy && ld_rlx(&w->stats.switches) == w->seen_switches;
+	bool busy = !(attention & HD__ASLEEP), same = busy && ld_rlx(&w->stats.switches) == w->seen.switches;
 
-	if (same && attention & w->seen_attention & (HD__INBOX | HD__ALARM) && hd__visit(w, true)) {
+	if (same && attention & w->seen.attention & (HD__INBOX | HD__ALARM) && hd__visit(w, true)) {
 		hd__apply_notes(w);
 		hd__expire(w, now);
 		hd__unvisit(w);
 	}
-	if (busy && ld_rlx(&w->runq.highest) != 0 && hd__runq_is_ripe(&w->runq, w->seen_arrivals))
+	if (busy && ld_rlx(&w->runq.highest) != 0 && hd__runq_is_ripe(&w->runq, w->seen.arrivals))
 		hd__wake_searcher(sched);
-	w->seen_arrivals = ld_rlx(&w->runq.arrivals);
-	w->seen_attention = attention;
+	w->seen.arrivals = ld_rlx(&w->runq.arrivals);
+	w->seen.attention = attention;
 }
 
 /* When to look again at anything. */
@@ -118,7 +118,7 @@ static void *watch(void *arg)
 		if (look_again(sched, now) < until)
 			continue; /* a worker became busy, or its alarm earlier, before it could see until when we sleep */
 		for (unsigned i = 0; i < sched->nworkers; i++)
-			sched->workers[i].seen_switches = ld_rlx(&sched->workers[i].stats.switches);
+			sched->workers[i].seen.switches = ld_rlx(&sched->workers[i].stats.switches);
 		hd__os_futex_wait(&watcher->kicks, kicks, until);
 		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
 		if (2 * watcher->pause <= PAUSE_MAX)

@@ -9,6 +9,13 @@
 
 struct hd__sched;
 
+/* What the watcher saw of a worker when it last looked. */
+struct hd__seen {
+	hd_time alarm;
+	uint64_t switches, arrivals;
+	uint32_t attention;
+};
+
 struct hd__watcher {
 	hd_time until;	/* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
 	uint32_t kicks; /* the futex word */

@@ -9,17 +9,11 @@
 
 #include "context.h"
 #include "sched/sched.h"
+#include "sched/search.h"
 #include "sched/state.h"
 
-#define WARM_STACKS 64	       /* kept with their memory, however long all are idle */
-#define IDLE_LONG HD_MS(100)   /* after this, memory is given back */
-#define SEARCH_LONG HD_US(100) /* at most, however dear a wake is (rule 10) */
-#define SEARCH_LUCK 4	       /* searches in vain until they become rare */
-#define SEARCH_RARELY 16       /* then one in so many idle times */
-#define RIPE HD_US(5)	       /* what has been ready behind a runner for so long may be taken */
-#define TALK HD_US(1)	       /* a process that waits for a lock once in so long talks to another worker's */
-#define PATIENCE_MIN 2	       /* calls for which surplus waits for its worker: see hd__leave_surplus */
-#define PATIENCE_MAX 65536
+#define WARM_STACKS 64	     /* kept with their memory, however long all are idle */
+#define IDLE_LONG HD_MS(100) /* after this, memory is given back */
 
 static _Thread_local struct hd_worker *self;
 
@@ -126,8 +120,7 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 				 .trace = sched->doors.trace,
 				 .index = index,
 				 .crowd = sched->nworkers > 1,
-				 .luck = SEARCH_LUCK,
-				 .ripe = RIPE,
+				 .search = HD__SEARCH_INIT,
 				 .calm = sched->calm,
 				 .calm_after = sched->calm };
 	hd__set_level(w, 0);
@@ -147,8 +140,8 @@ static void learn_wake_cost(struct hd_worker *w)
 {
 	hd_time took = hd__clock(w->sched) - ld_rlx(&w->raised_at), cost = ld_rlx(&w->sched->wake_cost);
 
-	if (took > 2 * SEARCH_LONG)
-		took = 2 * SEARCH_LONG; /* it had no CPU */
+	if (took > 2 * HD__SEARCH_LONG)
+		took = 2 * HD__SEARCH_LONG; /* it had no CPU */
 	st_rlx(&w->sched->wake_cost, cost + (took - cost) / 8);
 }
 
@@ -185,133 +178,20 @@ static void cool(struct hd_worker *w)
 				return;
 }
 
-/* Another worker may search. */
-static void end_search(struct hd_worker *w)
-{
-	if (w->searcher) {
-		w->searcher = false;
-		st_rel(&w->sched->board.searching, false);
-	}
-}
-
-/* The next worker after number `last`, around the circle, that has something ready behind its runner; NULL when there is none. */
-static struct hd_worker *with_surplus(struct hd_worker *w, unsigned last)
-{
-	struct hd__sched *sched = w->sched;
-
-	for (unsigned i = 1; i <= sched->nworkers; i++) {
-		struct hd_worker *x = &sched->workers[(last + i) % sched->nworkers];
-		if (x != w && ld_rlx(&x->runq.highest) != 0)
-			return x;
-	}
-	return NULL;
-}
-
-/* What w took last has run, and w is idle again. If it ran for less than it had waited, or met the other worker at a lock all the time, it
- * had better stayed where it was: the next time w is more patient. */
-static void learn_from_theft(struct hd_worker *w, hd_time now)
-{
-	hd_time ran = now - w->stole_at, met = hd__lock_waits() - w->lock_waits;
-
-	if (w->stole_at == 0)
-		return;
-	if (ran < w->ripe || ran < met * TALK)
-		w->ripe = w->ripe < SEARCH_LONG ? 2 * w->ripe : SEARCH_LONG;
-	else
-		w->ripe = w->ripe > RIPE ? w->ripe / 2 : RIPE;
-	w->stole_at = 0;
-}
-
-/* Looks about, for as long as waking w would cost: for news, and for processes that have been ready behind another worker's runner for a
- * while, of which it takes half. Those that wait for less are partners of the runner, or soon run there. In any case it looks at
- * each worker once. */
-static bool find_something(struct hd_worker *w)
-{
-	struct hd__sched *sched = w->sched;
-	hd_time now = hd__clock(sched), since = now, cost = ld_rlx(&sched->wake_cost);
-	hd_time until = now + (cost < SEARCH_LONG ? cost : SEARCH_LONG);
-	struct hd_worker *v = NULL; /* which is being watched, */
-	uint64_t ripe = 0;	    /* since it had had so many arrivals */
-	unsigned last = w->index, looks = 0;
-
-	learn_from_theft(w, now);
-	for (;;) {
-		if (v == NULL && (now < until || looks < sched->nworkers) && (v = with_surplus(w, last)) != NULL) {
-			looks++;
-			last = v->index;
-			since = now;
-			ripe = ld_rlx(&v->runq.arrivals);
-		}
-		if (v == NULL && now >= until)
-			return false;
-		for (int i = 0; i < 16; i++) {
-			if (ld_rlx(&w->attention) != 0)
-				return true;
-			if (v != NULL && ld_rlx(&v->runq.highest) == 0)
-				v = NULL; /* it has run out of surplus */
-			hd__arch_pause();
-		}
-		now = hd__clock(sched);
-		if (v == NULL || now - since < w->ripe)
-			continue;
-		unsigned n = hd__runq_is_ripe(&v->runq, ripe) ? hd__take_half(w, v, ripe) : 0;
-		if (n > 0) {
-			w->stole_at = now;
-			w->lock_waits = hd__lock_waits();
-			end_search(w);
-			if (n > 1 && ld_rlx(&sched->board.idlers) > 0)
-				hd__wake_searcher(sched); /* there is more than w can run at once */
-			return true;
-		}
-		v = NULL; /* its worker was faster, or what it has is fresh, or pinned */
-	}
-}
-
-/* Before w goes to sleep. One worker at a time searches: one that finds something has the next one woken if there is more. A worker
- * that has found nothing for a while hardly tries. Returns whether there is something to do now. */
-static bool search(struct hd_worker *w)
-{
-	struct hd__sched *sched = w->sched;
-	bool woken = w->searcher;
-
-	if (!w->crowd)
-		return false;
-	if (!woken) {
-		if ((w->luck == 0 && ++w->gloom % SEARCH_RARELY != 0) || ld_rlx(&sched->board.searching) ||
-		    xchg_acq(&sched->board.searching, true))
-			return false;
-		w->searcher = true;
-	}
-	bool found = find_something(w);
-	end_search(w);
-	if (found)
-		w->luck = SEARCH_LUCK;
-	else if (w->luck > 0)
-		w->luck--;
-	if (woken) { /* was it worth the wake? */
-		unsigned patience = ld_rlx(&sched->patience);
-		if (!found && patience < PATIENCE_MAX)
-			st_rlx(&sched->patience, 2 * patience);
-		else if (found && patience > PATIENCE_MIN)
-			st_rlx(&sched->patience, PATIENCE_MIN);
-	}
-	return found;
-}
-
 /* Nothing is ready here, and `first` is the first deadline; outside the lane. Returns false when the runtime is over. */
 static bool idle(struct hd_worker *w, hd_time first)
 {
 	struct hd__sched *sched = w->sched;
 
-	if (ld_rlx(&w->attention) != 0 || search(w))
+	if (ld_rlx(&w->attention) != 0 || hd__search(w))
 		return true;
 	bump(&w->stats.idles, 1);
 	hd__set_idle(w, true);
 	/* A thread that has something for us from here on sees that we are idle. What became ready in other lanes before: the watcher
 	 * looks at that, or, without one, we do. */
-	if (!sched->watched && w->crowd && with_surplus(w, w->index) != NULL) {
+	if (!sched->watched && w->crowd && hd__with_surplus(w, w->index) != NULL) {
 		hd__set_idle(w, false);
-		w->searcher = !xchg_acq(&sched->board.searching, true);
+		w->search.on = !xchg_acq(&sched->board.searching, true);
 		return true;
 	}
 	hd_time until = sched->hooks.idle(w);
@@ -356,7 +236,7 @@ void hd__worker_run(struct hd_worker *w)
 		if (ld_rlx(&w->attention) != 0)
 			continue; /* if it is over, the processes that are left are told before any of them runs */
 		if (w->runq.highest != 0) {
-			end_search(w);
+			hd__end_search(w);
 			hd__run_next(w);
 			continue;
 		}

@@ -13,6 +13,7 @@
 #include "sched/board.h"
 #include "sched/poller.h"
 #include "sched/runq.h"
+#include "sched/search.h"
 #include "sched/watcher.h"
 #include "timer/timers.h"
 
@@ -148,7 +149,6 @@ struct hd_worker {
 	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
 	bool stepping;			 /* for doors.choose: the runner would go on, if it could */
 	bool over;			 /* stop_at has come: no process runs any more */
-	bool searcher;			 /* it has board.searching */
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
@@ -156,19 +156,13 @@ struct hd_worker {
 	uint64_t births, ends;		 /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
 	uint64_t surplus_turn;		 /* see hd__leave_surplus */
 	unsigned surplus_calls;
-	unsigned luck, gloom; /* in searching: see search in worker.c */
-	unsigned lock_waits;  /* when it last took something from another lane, */
-	hd_time stole_at;     /* at this time; 0: it has learned from that */
-	hd_time ripe;	      /* takes what has been ready for so long */
-	uint32_t dice;	      /* for choices that should be fair */
+	struct hd__search search;
+	uint32_t dice; /* for choices that should be fair */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
 	struct hd__stack_cache stacks[HD__STACK_MAX_CLASS + 1];
 
-	/* the watcher's */
-	hd_time seen_alarm __attribute__((aligned(64)));
-	uint64_t seen_switches, seen_arrivals; /* at its last look */
-	uint32_t seen_attention;
+	struct hd__seen seen __attribute__((aligned(64))); /* the watcher's */
 };
 
 #define HD__NO_CODE INT32_MIN

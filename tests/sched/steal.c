@@ -231,7 +231,7 @@ static void be_told_to_search(void)
 	__atomic_store_n(&w->sched->board.searching, true, __ATOMIC_RELEASE);
 	hd__raise(w, HD__SEARCH);
 	CHECK_EQ(hd_checkpoint(), 0);
-	CHECK(!w->searcher); /* the token is not its: it would keep it for as long as it runs */
+	CHECK(!w->search.on); /* the token is not its: it would keep it for as long as it runs */
 }
 
 /* The caller keeps its worker until another one has run something. */
