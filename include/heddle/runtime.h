@@ -36,6 +36,8 @@ struct hd_config {
 	bool pinned;		     /* HEDDLE_PINNED=0|1; every process stays on one kernel thread: see hd_spawn.pinned */
 	enum hd_deadlock
 		deadlock; /* HEDDLE_DEADLOCK=report|abort; looking costs some microseconds for each wait for an owner */
+	bool warn_stuck;  /* HEDDLE_WARN=none|stuck; print what each process waits for, once, when none has run for a second and
+			   * only a kernel thread that heddle did not start could wake one */
 	bool fixed;	  /* take these values, whatever the environment says */
 };
 
@@ -43,7 +45,9 @@ struct hd_config {
  *
  *   0            the last process that is not a daemon has ended, and nothing holds the runtime open
  *   code >= 0    hd_shutdown(code) was called
- *   -EDEADLK     no process can ever run again; what each of them waits for was printed to stderr
+ *   -EDEADLK     no process can ever run again; what each of them waits for was printed to stderr. As long as the program has
+ *                kernel threads that heddle did not start, no process is known to wait in vain: the runtime waits on, and
+ *                declares the deadlock after the last of them has ended
  *   -EBUSY       a runtime runs already
  *   -EINVAL      main is NULL, or a value in `config` or in the environment is out of range; which one was printed to stderr
  *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with

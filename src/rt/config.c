@@ -55,8 +55,9 @@ static int from_environment(struct hd_config *c)
 	static const char *const policies[] = { "fifo", "rr", "io", NULL };
 	static const char *const preempted[] = { "tail", "head", NULL };
 	static const char *const deadlocks[] = { "report", "abort", NULL };
+	static const char *const warnings[] = { "none", "stuck", NULL };
 	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, pinned = c->pinned;
-	int policy = (int)c->policy, where = (int)c->preempted, deadlock = (int)c->deadlock;
+	int policy = (int)c->policy, where = (int)c->preempted, deadlock = (int)c->deadlock, warn = c->warn_stuck;
 	int err = 0;
 
 	if ((err = number("HEDDLE_WORKERS", 1, HD__WORKERS_MAX, &workers)) != 0 ||
@@ -65,7 +66,8 @@ static int from_environment(struct hd_config *c)
 	    (err = number("HEDDLE_QUANTUM", 1, LLONG_MAX / 2, &quantum)) != 0 ||
 	    (err = word("HEDDLE_PREEMPTED", preempted, HD_PREEMPTED_TAIL, &where)) != 0 ||
 	    (err = number("HEDDLE_PINNED", 0, 1, &pinned)) != 0 ||
-	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_REPORT, &deadlock)) != 0)
+	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_REPORT, &deadlock)) != 0 ||
+	    (err = word("HEDDLE_WARN", warnings, 0, &warn)) != 0)
 		return err;
 	c->workers = (unsigned)workers;
 	c->stack_size = (size_t)stack_size;
@@ -74,6 +76,7 @@ static int from_environment(struct hd_config *c)
 	c->preempted = (enum hd_preempted)where;
 	c->pinned = pinned != 0;
 	c->deadlock = (enum hd_deadlock)deadlock;
+	c->warn_stuck = warn != 0;
 	return 0;
 }
 

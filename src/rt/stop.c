@@ -22,7 +22,8 @@
 #include "sched/state.h"
 
 #define GRACE HD_SEC(1)
-#define STUCK_LONG HD_SEC(1)
+#define COUNT_MIN HD_SEC(1) /* between two counts of the kernel threads, which are system calls */
+#define COUNT_MAX HD_SEC(60)
 
 /* Every process goes on only to end. One that is spawned at this moment: inside a lane, and then it can be seen when that lane has been
  * left; or by a plain thread, which looks at `stopping` when it can be seen (life/spawn.c). */
@@ -46,7 +47,7 @@ void hd__stop(struct hd__sched *sched, int code)
 {
 	int none = HD__NO_CODE;
 
-	cas_acq_rel(&sched->stop_code, &none, code); /* hd_shutdown may have set its own */
+	cas_acq_rel(&sched->stop_code, &none, code); /* hd_shutdown, or the verdict of deadlock, may have set its own */
 	hd__lock(&sched->verdict);
 	bool first = !sched->stopping;
 	if (first) {
@@ -252,39 +253,54 @@ static uint64_t all_switches(struct hd__sched *sched)
 	return sum;
 }
 
-/* No process can run and nothing that the runtime knows of can wake one. With other threads about, that is no verdict: say so once.
- * Counting threads is a system call, so a program that has some is asked again only after a while. Returns when to look
- * again; 0: it is a deadlock. */
+/* How long to wait before the kernel threads are counted again, when no process has run for so long: the end of a thread that heddle did
+ * not start tells nobody. So a deadlock is declared a second after the end of the last such thread, or a quarter of the time that all
+ * had waited by then, at most a minute; and a runtime that is fed by such threads hardly ever wakes up to count them. */
+static hd_time count_again_after(hd_time waited)
+{
+	hd_time pause = waited / 4;
+
+	return pause < COUNT_MIN ? COUNT_MIN : pause > COUNT_MAX ? COUNT_MAX : pause;
+}
+
+/* No process can run and nothing that the runtime knows of can wake one. With other threads about, that is no verdict, and the worker
+ * looks again later. Returns when to look again; 0: it is a deadlock. */
 static hd_time judge_locked(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched);
+	uint64_t switches = all_switches(sched);
 	int hold;
 
 	if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold))
 		return HD_FOREVER; /* the worker that is not quiet, or ended the last process, will be here after us */
-	if (sched->stuck_since == 0 || sched->stuck_switches != all_switches(sched)) {
+	if (sched->stuck_since == 0 || sched->stuck_switches != switches) {
 		sched->stuck_since = now;
-		sched->stuck_switches = all_switches(sched);
+		sched->stuck_switches = switches;
+		if (sched->count_threads_at > now + COUNT_MIN)
+			sched->count_threads_at = now + COUNT_MIN;
 	}
-	if (now >= sched->count_threads_at) {
-		bool alone = hd__os_thread_count() == (int)sched->nworkers + sched->watched;
-		if (alone && (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0))
+	if (now < sched->count_threads_at)
+		return sched->count_threads_at;
+	if (hd__os_thread_count() == (int)sched->nworkers + sched->watched) {
+		if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0)
 			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
-		if (alone) {
-			hd__report_stuck(sched, "deadlock: nobody can run, and nothing can wake anybody");
-			return 0;
-		}
-		sched->count_threads_at = now + STUCK_LONG;
+		int none = HD__NO_CODE;
+		if (!cas_acq_rel(&sched->stop_code, &none, -EDEADLK))
+			return HD_FOREVER; /* another worker was here before us, or hd_shutdown was called: hd__stop will tell us */
+		hd__report_stuck(sched, "deadlock: nobody can run, and nothing can wake anybody");
+		return 0;
 	}
-	if (sched->stuck_reported)
-		return HD_FOREVER;
-	if (now < sched->stuck_since + STUCK_LONG)
-		return sched->stuck_since + STUCK_LONG;
-	hd__report_stuck(sched,
-			 "stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
-	sched->stuck_reported = true;
-	return HD_FOREVER;
+	hd_time waited = now - sched->stuck_since;
+	if (sched->config.warn_stuck && waited >= COUNT_MIN && !sched->stuck_reported) {
+		sched->stuck_reported = true;
+		hd__report_stuck(
+			sched,
+			"stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
+	}
+	sched->count_threads_at = now + count_again_after(waited);
+	/* without a watcher the clock is not the kernel's: it stands still while that thread runs */
+	return sched->watched ? sched->count_threads_at : HD_FOREVER;
 }
 
 hd_time hd__idle(struct hd_worker *w)

@@ -188,7 +188,7 @@ struct hd__sched {
 	hd_time wake_cost;     /* from a raise to the first instruction of the woken worker, on average; relaxed */
 	unsigned patience;     /* calls for which surplus waits before a sleeping worker is woken for it; relaxed */
 	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
-	bool stuck_reported;
+	bool stuck_reported;	  /* config.warn_stuck */
 	hd_time stuck_since;	  /* when no process could run any more; 0: never yet */
 	uint64_t stuck_switches;  /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */

@@ -8,8 +8,8 @@
 
 #include "life/common.h"
 
-static const char *const variables[] = { "HEDDLE_WORKERS", "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",
-					 "HEDDLE_QUANTUM", "HEDDLE_PREEMPTED",	"HEDDLE_PINNED" };
+static const char *const variables[] = { "HEDDLE_WORKERS",   "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",   "HEDDLE_QUANTUM",
+					 "HEDDLE_PREEMPTED", "HEDDLE_PINNED",	  "HEDDLE_DEADLOCK", "HEDDLE_WARN" };
 
 static void clear_environment(void)
 {
@@ -193,6 +193,7 @@ HD_TEST(bad_environment_is_refused_by_name)
 		{ "HEDDLE_PREEMPTED", "middle", "heddle: HEDDLE_PREEMPTED=middle: expected tail, head" },
 		{ "HEDDLE_PINNED", "yes", "HEDDLE_PINNED=yes" },
 		{ "HEDDLE_PINNED", "2", "HEDDLE_PINNED=2" },
+		{ "HEDDLE_WARN", "all", "heddle: HEDDLE_WARN=all: expected none, stuck" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

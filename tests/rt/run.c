@@ -522,104 +522,6 @@ HD_TEST(letting_go_ends_the_runtime_under_busy_daemons)
 	CHECK(yields >= 10);
 }
 
-/* ---- deadlock ---- */
-
-static hd_pid main_pid, child_pid, stopped_pid;
-
-static void *wait_and_join(void *arg)
-{
-	return hd_join(main_pid, NULL, HD_FOREVER) == 0 ? arg : NULL;
-}
-
-static void *stop_yourself(void *arg)
-{
-	hd_suspend(hd_self(), HD_FOREVER);
-	return arg;
-}
-
-static void *deadlock(void *arg)
-{
-	hd_semaphore_init(&never, 0);
-	main_pid = hd_self();
-	child_pid = born(hd_spawn_with(&(struct hd_spawn){ .name = "child", .priority = 50 }, wait_and_join, NULL));
-	stopped_pid = born(hd_spawn_at(50, stop_yourself, NULL));
-	hd_semaphore_wait(&never, HD_FOREVER);
-	trace("woken");
-	return arg;
-}
-
-static void skip_if_there_is_a_strange_thread(void)
-{
-	if (hd_is_haunted())
-		SKIP("there is a thread that could wake somebody, as far as heddle knows");
-}
-
-HD_TEST(deadlock_is_declared_and_reported)
-{
-	char line[256];
-
-	skip_if_there_is_a_strange_thread();
-	capture_begin();
-	int err = hd_run(&one_worker, deadlock, NULL);
-	const char *text = capture_end();
-
-	CHECK_EQ(err, -EDEADLK);
-	CHECK_STR(trace_text(), "");
-	CHECK(says(text, "heddle: deadlock: nobody can run, and nothing can wake anybody\n"));
-	CHECK_EQ(times_said(text, "\n"), 4);
-	snprintf(line, sizeof line, "heddle:   process %lld \"main\" of priority 40 waits in hd_semaphore_wait, for ",
-		 (long long)main_pid);
-	CHECK(says(text, line));
-	snprintf(line, sizeof line, "heddle:   process %lld \"child\" of priority 50 waits in hd_join for process %lld, for ",
-		 (long long)child_pid, (long long)main_pid);
-	CHECK(says(text, line));
-	snprintf(line, sizeof line, "heddle:   process %lld of priority 50 is suspended, for ", (long long)stopped_pid);
-	CHECK(says(text, line));
-	CHECK_EQ(hd_run(&one_worker, nothing, NULL), 0);
-}
-
-static void *sleep_a_little(void *arg)
-{
-	hd_sleep(HD_MS(5));
-	hd_semaphore_signal(&never);
-	return arg;
-}
-
-static void *wait_for_sleeper(void *arg)
-{
-	hd_semaphore_init(&never, 0);
-	born(hd_spawn_with(&(struct hd_spawn){ .daemon = true }, sleep_a_little, NULL));
-	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
-	return arg;
-}
-
-HD_TEST(no_deadlock_while_a_timer_is_pending)
-{
-	capture_begin();
-	int err = hd_run(&one_worker, wait_for_sleeper, NULL);
-	const char *text = capture_end();
-
-	CHECK_EQ(err, 0);
-	CHECK_STR(text, "");
-}
-
-static void *spawn_suspended_and_return(void *arg)
-{
-	born(hd_spawn_with(&(struct hd_spawn){ .suspended = true, .name = "forgotten" }, nothing, NULL));
-	return arg;
-}
-
-HD_TEST(suspended_process_that_nobody_can_resume_is_a_deadlock)
-{
-	skip_if_there_is_a_strange_thread();
-	capture_begin();
-	int err = hd_run(&one_worker, spawn_suspended_and_return, NULL);
-	const char *text = capture_end();
-
-	CHECK_EQ(err, -EDEADLK);
-	CHECK(says(text, "\"forgotten\" of priority 40 is suspended, for "));
-}
-
 static void *only_daemon_waits(void *arg)
 {
 	born(hd_spawn_with(&(struct hd_spawn){ .daemon = true, .priority = 41 }, left_waiting, NULL));
@@ -630,67 +532,6 @@ HD_TEST(waiting_daemons_are_no_deadlock)
 {
 	CHECK_EQ(hd_run(&one_worker, only_daemon_waits, NULL), 0);
 	CHECK_STR(trace_text(), "waiting ");
-}
-
-static void *wait_many(void *arg)
-{
-	hd_semaphore_init(&never, 0);
-	for (int i = 0; i < 199; i++)
-		born(hd_spawn_at(41, left_waiting, NULL));
-	hd_semaphore_wait(&never, HD_FOREVER);
-	return arg;
-}
-
-HD_TEST(long_deadlock_report_is_cut)
-{
-	skip_if_there_is_a_strange_thread();
-	capture_begin();
-	int err = hd_run(&one_worker, wait_many, NULL);
-	const char *text = capture_end();
-
-	CHECK_EQ(err, -EDEADLK);
-	CHECK(says(text, "heddle:   and 150 more\n"));
-	CHECK_EQ(times_said(text, "waits in hd_semaphore_wait"), 50);
-}
-
-/* Waits until the report has come, then for longer than it took, makes the worker look up now and then, and at last wakes the
- * waiter. */
-static void *wake_after_report(void *arg)
-{
-	struct timespec pause = { 0, 10000000 };
-
-	(void)arg;
-	while (strstr(captured(), "stuck: ") == NULL)
-		nanosleep(&pause, NULL);
-	for (int i = 0; i < 130; i++) {
-		CHECK_EQ(hd_set_policy(main_pid, i % 2 == 0 ? HD_RR : HD_FIFO), 0);
-		nanosleep(&pause, NULL);
-	}
-	CHECK_EQ(hd_semaphore_signal(&never), 0);
-	return NULL;
-}
-
-static void *wait_for_a_thread(void *arg)
-{
-	hd_semaphore_init(&never, 0);
-	main_pid = hd_self();
-	CHECK_EQ(pthread_create(&outside, NULL, wake_after_report, NULL), 0);
-	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
-	trace("woken");
-	return arg;
-}
-
-HD_TEST(with_a_foreign_thread_being_stuck_is_reported_once_and_slept_through)
-{
-	capture_begin();
-	int err = hd_run(&one_worker, wait_for_a_thread, NULL);
-	const char *text = capture_end();
-
-	CHECK_EQ(err, 0);
-	CHECK_STR(trace_text(), "woken");
-	CHECK_EQ(times_said(text, "stuck: nobody has run for a second"), 1);
-	CHECK(says(text, "\"main\" of priority 40 waits in hd_semaphore_wait, for "));
-	pthread_join(outside, NULL);
 }
 
 /* ---- plain threads come and go ---- */
@@ -795,8 +636,8 @@ HD_PROCESS_TEST(stats_count_what_happens)
 	born(hd_spawn_at(41, nothing, NULL));
 	CHECK_EQ(stats_now().preemptions, 1);
 	uint64_t remote = stats_now().remote_wakes;
-	main_pid = hd_self();
-	on_plain_thread(wait_until_it_waits, &main_pid);
+	hd_pid me = hd_self();
+	on_plain_thread(wait_until_it_waits, &me);
 	CHECK(stats_now().remote_wakes > remote);
 }
 
