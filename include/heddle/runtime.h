@@ -17,8 +17,8 @@ enum hd_preempted {
 	HD_PREEMPTED_HEAD      /* POSIX's and Squeak's way */
 };
 
-/* What to do when processes wait for each other in a circle, through mutexes, monitors, rwlocks, joins and the like, while
- * others can still run. When no process can run and nothing can wake one, hd_run answers -EDEADLK, whatever this says. */
+/* What to do when processes wait for each other in a circle, through mutexes, monitors, rwlocks, joins and the like, or when one
+ * waits for a mutex, monitor or rwlock that an ended process has not given up, while others can still run. When no process can run and nothing can wake one, hd_run answers -EDEADLK, whatever this says. */
 enum hd_deadlock {
 	HD_DEADLOCK_IGNORE = 0, /* nothing: it is not looked for */
 	HD_DEADLOCK_REPORT, /* when a circle closes, each of its processes is printed to stderr, where it waits and for which

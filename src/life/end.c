@@ -33,7 +33,8 @@ static struct hd_process *wake_first(struct hd_worker *w, struct hd_waiter *firs
 {
 	struct hd_process *joiner = first->process;
 
-	if (lent && joiner != NULL && ld_rlx(&joiner->home) == w && first->rules & HD__HANDS_BACK && hd__may_hand_back(w, joiner))
+	if (lent && joiner != NULL && ld_rlx(&joiner->home) == w && first->rules & HD__HANDS_BACK &&
+	    hd__may_hand_back(w, joiner))
 		return hd__unpark_to_run(w, first);
 	hd__unpark(w, first);
 	return NULL;
@@ -79,6 +80,8 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	}
 	if (unlikely(mourner != NULL))
 		mourner->ended(mourner, w, &end);
+	if (unlikely(w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
+		w->sched->hooks.owner_ended(w);
 	/* it counts until all that waited for it have been told: they may be all that is left */
 	st_rel(&w->ends, w->ends + counts); /* pairs with hd__nobody_counts */
 	return true;

@@ -5,6 +5,7 @@
  *            never of two processes.
  * Callers:   any thread; the deadlock report. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "life/life.h"
 
@@ -59,6 +60,57 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 	       holder != 0 && holder != hd__pid(&sched->table, p);
 }
 
+bool hd__is_owned(enum hd_wait why)
+{
+	return why == HD_WAIT_MUTEX || why == HD_WAIT_REENTER || why == HD_WAIT_READ || why == HD_WAIT_WRITE ||
+	       why == HD_WAIT_ONCE;
+}
+
+static void read_name(const struct hd_process *p, char name[HD_NAME_SIZE])
+{
+	int i = 0;
+
+	while (i < HD_NAME_SIZE - 1 && (name[i] = ld_acq(&p->name[i])) != 0)
+		i++;
+	name[i] = 0;
+}
+
+/* The name of a process, and whether it has ended. A free block keeps the name until it is taken: it has the next generation then, and
+ * has run, until spawn stores that it has not. */
+static bool find_name(struct hd__sched *sched, hd_pid pid, char name[HD_NAME_SIZE])
+{
+	const struct hd_process *p = hd__table_find(&sched->table, pid);
+	uint64_t control = p != NULL ? ld_acq(&p->control) : 0, age = HD__GENERATION(control) - HD__GENERATION(pid);
+
+	name[0] = 0;
+	if (p == NULL || age > 1 || (age == 1 && !(control & HD__DEAD)))
+		return true;
+	read_name(p, name);
+	bool same = HD__GENERATION(ld_acq(&p->control)) == HD__GENERATION(control);
+	if (!same || (age == 1 && ld_acq(&p->switches) == 0))
+		name[0] = 0;
+	return !same || control & HD__DEAD;
+}
+
+const char *hd__who(struct hd__sched *sched, int64_t who, char text[HD__WHO_SIZE])
+{
+	char name[HD_NAME_SIZE];
+
+	if (who < 0) {
+		snprintf(text, HD__WHO_SIZE, "thread %lld", (long long)-who);
+		return text;
+	}
+	bool ended = find_name(sched, who, name);
+	unsigned slot = (unsigned)(who & (HD__SLOTS - 1));
+	unsigned long long generation = HD__GENERATION(who);
+	int n = snprintf(text, HD__WHO_SIZE, "%s #%u", name[0] != 0 ? name : "process", slot);
+	if (generation > 1)
+		n += snprintf(text + n, HD__WHO_SIZE - (size_t)n, ".%llu", generation);
+	if (ended)
+		snprintf(text + n, HD__WHO_SIZE - (size_t)n, ", which has ended");
+	return text;
+}
+
 /* The owner of what p waits for; less than 0 is a plain thread. */
 static hd_pid holder_of(struct hd__sched *sched, struct hd_process *p)
 {
@@ -92,8 +144,7 @@ void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_proce
 		.cpu_time = ld_acq(&p->cpu_time),
 		.switches = ld_acq(&p->switches),
 	};
-	for (int i = 0; i < HD_NAME_SIZE - 1 && (info->name[i] = ld_acq(&p->name[i])) != 0; i++)
-		;
+	read_name(p, info->name);
 	if (stack != NULL) {
 		info->stack_size = hd__stack_size(size_class);
 		info->stack_used = (size_t)(stack + info->stack_size - hd__os_lowest_resident(stack, info->stack_size));

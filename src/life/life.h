@@ -98,4 +98,12 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_process_info *info);
 const char *hd__wait_name(enum hd_wait why);
 
+/* Whether a wait is for something that has an owner, which alone can give it up; and not for the owner itself. */
+bool hd__is_owned(enum hd_wait why);
+
+/* What people read of a process, written into `text`: "reader #12", "process #12" when it has no name, "reader #12.3" when it is the third
+ * process in its slot. An owner below 0 is a plain thread. */
+#define HD__WHO_SIZE (HD_NAME_SIZE + 64)
+const char *hd__who(struct hd__sched *sched, int64_t who, char text[HD__WHO_SIZE]);
+
 #endif

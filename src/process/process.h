@@ -107,8 +107,8 @@ struct hd_process {
 	/* what a switch touches */
 	struct hd__context context;
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
-	struct hd_worker *home; /* the worker in whose lane it is; hd__move_home alone changes it (*) */
-	uint64_t arrival;	/* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn */
+	struct hd_worker *home;		/* the worker in whose lane it is; hd__move_home alone changes it (*) */
+	uint64_t arrival; /* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* the effective one of the control word, once that is obeyed (*) */
@@ -131,7 +131,7 @@ struct hd_process {
 	struct hd_waitq news;
 	struct hd_note wake;	     /* from another thread: its wait is over, or it was spawned */
 	struct hd_note nudge;	     /* its control word is to be obeyed */
-	struct hd__inner *inner;     /* NULL before it first runs */
+	struct hd__inner *inner;     /* NULL before it first runs (*) */
 	struct hd__mourner *mourner; /* or NULL */
 	int32_t end_err;	     /* while it lives: why it was killed; under news.lock */
 	uint8_t end_kind;	     /* enum hd_end_kind */

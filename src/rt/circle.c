@@ -1,11 +1,14 @@
-/* rt/circle.c - processes that wait for each other in a circle, reported when it closes.
+/* rt/circle.c - waits that cannot end, reported while other processes go on: a circle of processes that wait for each other, when it
+ * closes; and a wait for what belongs to a process that has ended.
  *
- * Owns:       the search along "who waits for whom", and what it prints; for each process a trail: where it last began to wait.
+ * Owns:       the search along "which process waits for which", and what it prints; for each process a trail: where it last began to
+ *             wait; sched->told.
  * Invariant:  a circle is only reported if it is one: it is walked twice, and no process of it has run between the two walks, so that all
  *             its edges were there at once. And one that closes is found: a process that begins to wait says so before it walks, so of two that
- *             close it together at least one sees the other.
- * Locking:    none; the caller holds the lock of the queue that it is about to wait in. What others wait for is read as memory that may
- *             be gone (hd__edge_of).
+ *             close it together at least one sees the other; the second that sees it finds it in sched->told. Likewise with an owner
+ *             that ends: it dies and then looks for waiters, a waiter says so and then looks whether the owner lives.
+ * Locking:    sched->telling guards sched->told and keeps reports apart. The caller is inside its lane; one that is about to wait holds the
+ *             lock of that queue. What others wait for is read as memory that may be gone (hd__edge_of).
  *
  * A wait that will end otherwise is no edge (will_end). */
 #include <execinfo.h>
@@ -13,12 +16,15 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "os/lock.h"
 #include "os/memory.h"
 #include "rt/rt.h"
 
 #define CIRCLE_MAX 64
 #define FRAMES_MAX 24
 #define INVERSIONS_MAX 10 /* reports in the life of the program */
+#define BUDGET 4096	  /* of a look for the waiters of a process that ends, so that ends stay cheap among many processes: */
+#define PRICE_OF_EDGE 16  /* a process that waits for an owner counts as so many others */
 
 struct hd__trail {
 	int count;
@@ -41,7 +47,7 @@ static bool will_end(struct hd_process *p, const struct hd__edge *edge)
 	if (edge->timed || edge->why == HD_WAIT_SUSPEND)
 		return true;
 	seen.inner = &inner;
-	return hd__os_peek(&inner, p->inner, sizeof inner) &&
+	return hd__os_peek(&inner, ld_rlx(&p->inner), sizeof inner) &&
 	       hd__called_off(&seen, ld_acq(&p->control), edge->rules) != HD__WAITING;
 }
 
@@ -92,18 +98,90 @@ static void print_trail(struct hd_process *p)
 	struct hd__inner inner;
 	struct hd__trail trail;
 
-	if (!hd__os_peek(&inner, p->inner, sizeof inner) || inner.trail == NULL)
+	if (!hd__os_peek(&inner, ld_rlx(&p->inner), sizeof inner) || inner.trail == NULL)
 		return;
 	if (hd__os_peek(&trail, inner.trail, sizeof trail) && trail.count > 0 && trail.count <= FRAMES_MAX)
 		backtrace_symbols_fd(trail.frames, trail.count, STDERR_FILENO);
 }
 
+/* Begins a report on a wait of p's. False: it has been told, by the thread that found it at the same moment. */
+static bool begin_telling(struct hd__sched *sched, struct hd_process *p, uint64_t switches)
+{
+	uint64_t wait = (uint64_t)hd__pid(&sched->table, p) ^ switches * UINT64_C(0x9E3779B97F4A7C15);
+
+	hd__lock(&sched->telling);
+	for (unsigned i = 0; i < HD__TOLD; i++)
+		if (sched->told[i] == wait) {
+			hd__unlock(&sched->telling);
+			return false;
+		}
+	sched->told[add_rlx(&sched->reports, 1) % HD__TOLD] = wait;
+	return true;
+}
+
+static void end_telling(struct hd__sched *sched)
+{
+	hd__unlock(&sched->telling);
+	if (sched->config.deadlock == HD_DEADLOCK_ABORT)
+		abort();
+}
+
 static void print_wait(struct hd__sched *sched, struct hd_process *p, const struct hd__edge *edge)
 {
-	hd__complain("heddle:   process %lld%s%s%s waits in %s for process %lld, here:\n", (long long)hd__pid(&sched->table, p),
-		     p->name[0] ? " \"" : "", p->name, p->name[0] ? "\"" : "", hd__wait_name(edge->why),
-		     (long long)edge->holder);
+	char who[HD__WHO_SIZE], holder[HD__WHO_SIZE];
+
+	hd__complain("heddle:   %s waits in %s for %s, here:\n", hd__who(sched, hd__pid(&sched->table, p), who),
+		     hd__wait_name(edge->why), hd__who(sched, edge->holder, holder));
 	print_trail(p);
+}
+
+/* A circle is known by the wait of its process with the lowest slot, whichever process closed it. */
+static void report_circle(struct hd__sched *sched, const struct walk *walk)
+{
+	int first = 0;
+
+	for (int i = 1; i < walk->length; i++)
+		if (walk->who[i] < walk->who[first])
+			first = i;
+	if (!begin_telling(sched, walk->who[first], walk->edges[first].switches))
+		return;
+	hd__complain("heddle: deadlock: a circle of %d processes, each of which waits for the next\n", walk->length);
+	for (int i = 0; i < walk->length; i++)
+		print_wait(sched, walk->who[i], &walk->edges[i]);
+	end_telling(sched);
+}
+
+/* Reports p's wait if the owner of what it waits for has ended: only the owner could have given that up. */
+static void look_for_dead_owner(struct hd__sched *sched, struct hd_process *p)
+{
+	struct hd__edge edge;
+
+	if (!hd__edge_of(sched, p, &edge) || edge.holder <= 0 || !hd__is_owned(edge.why) || will_end(p, &edge))
+		return;
+	struct hd_process *owner = hd__table_find(&sched->table, edge.holder);
+	if (owner != NULL && hd__alive(ld_seq(&owner->control), edge.holder))
+		return;
+	if (ld_seq(&sched->stopping) || !begin_telling(sched, p, edge.switches))
+		return; /* when the runtime ends, it ends p's wait too */
+	hd__complain("heddle: deadlock: a process waits for what an ended process has not given up\n");
+	print_wait(sched, p, &edge);
+	end_telling(sched);
+}
+
+void hd__owner_ended(struct hd_worker *w)
+{
+	struct hd__sched *sched = w->sched;
+	uint32_t made = ld_acq(&sched->table.made);
+
+	(void)add_seq(&sched->reports,
+		      0); /* a fence, after the caller has marked its process dead; pairs with that in hd__circle_look */
+	for (uint32_t slot = 0, spent = 0; slot < made && spent < BUDGET; slot++, spent++) {
+		struct hd_process *p = &sched->table.blocks[slot];
+		if (ld_rlx(&p->waiter) == NULL || !hd__is_owned(ld_rlx(&p->why)))
+			continue;
+		look_for_dead_owner(sched, p);
+		spent += PRICE_OF_EDGE;
+	}
 }
 
 /* The runner waits for a process of a lower priority, which does not run because one of a priority between the two is ready. */
@@ -120,11 +198,11 @@ static void look_for_inversion(struct hd_worker *w, struct hd_process *me)
 		return;
 	if (add_rlx(&reported, 1) >= INVERSIONS_MAX)
 		return;
-	hd__complain("heddle: priority inversion: process %lld%s%s%s of priority %d waits in %s for process %lld of priority "
-		     "%d, and one of "
+	char who[HD__WHO_SIZE], holder[HD__WHO_SIZE];
+	hd__complain("heddle: priority inversion: %s of priority %d waits in %s for %s of priority %d, and a process of "
 		     "priority %d will run%s\n",
-		     (long long)hd__pid(&w->sched->table, me), me->name[0] ? " \"" : "", me->name, me->name[0] ? "\"" : "",
-		     me->priority, hd__wait_name(edge.why), (long long)edge.holder, low, between,
+		     hd__who(w->sched, hd__pid(&w->sched->table, me), who), me->priority, hd__wait_name(edge.why),
+		     hd__who(w->sched, edge.holder, holder), low, between,
 		     edge.why == HD_WAIT_MUTEX || edge.why == HD_WAIT_REENTER ? "; HD_INHERIT would prevent it" : "");
 }
 
@@ -135,14 +213,11 @@ void hd__circle_look(struct hd_worker *w, struct hd_process *me)
 	leave_trail(me);
 	if (!me->waiter->boosts)
 		look_for_inversion(w, me);
-	(void)add_seq(&w->sched->circles,
-		      0); /* a fence: a process that walks after this sees that we wait, or we see that it does */
-	if (!walk_circle(w->sched, me, &first) || !walk_circle(w->sched, me, &again) || !is_same(&first, &again))
-		return;
-	add_seq(&w->sched->circles, 1);
-	hd__complain("heddle: deadlock: a circle of %d processes, each of which waits for the next\n", first.length);
-	for (int i = 0; i < first.length; i++)
-		print_wait(w->sched, first.who[i], &first.edges[i]);
-	if (w->sched->config.deadlock == HD_DEADLOCK_ABORT)
-		abort();
+	st_rlx(&me->why, me->waiter->why);
+	/* A fence: a process that walks after this sees that we wait, or we see that it does; and an owner that ends sees us, or we see that
+	 * it has ended. */
+	(void)add_seq(&w->sched->reports, 0);
+	look_for_dead_owner(w->sched, me);
+	if (walk_circle(w->sched, me, &first) && walk_circle(w->sched, me, &again) && is_same(&first, &again))
+		report_circle(w->sched, &first);
 }

@@ -30,8 +30,11 @@ void hd__stop_finish(struct hd__sched *sched);
 /* Prints what each process waits for. */
 void hd__report_stuck(struct hd__sched *sched, const char *headline);
 
-/* The runner is about to wait for an owner: reports it if that closes a circle (a hook of sched/). */
+/* The runner is about to wait for an owner: reports it if that closes a circle, or if the owner has ended (a hook of sched/). */
 void hd__circle_look(struct hd_worker *w, struct hd_process *me);
+
+/* A process has ended: reports the processes that wait for what it has not given up (a hook of sched/). */
+void hd__owner_ended(struct hd_worker *w);
 
 /* Names the process whose stack overflowed, while the runtime runs. The action is for all; each worker's thread needs a stack for
  * it. */

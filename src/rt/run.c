@@ -53,6 +53,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.find_boost = hd__find_boost,
 		.boosts = hd__boosts,
 		.blocked = hd__circle_look,
+		.owner_ended = hd__owner_ended,
 		.idle = hd__idle,
 		.over = hd__stop_if_over,
 		.look = hd__look,

@@ -88,7 +88,7 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 		return false;
 	st_rel(&p->stack, stack); /* as in hd__move_at */
 	p->chores &= (uint8_t)~HD__START;
-	p->inner = (struct hd__inner *)hd__stack_top(stack, p->stack_class) - 1;
+	st_rlx(&p->inner, (struct hd__inner *)hd__stack_top(stack, p->stack_class) - 1);
 	*p->inner = (struct hd__inner){ .locals = NULL };
 	hd__arch_make(&p->context, p->inner, w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));

@@ -96,6 +96,7 @@ struct hd__hooks {
 	uint64_t (*find_boost)(struct hd__sched *sched, struct hd_process *p);
 	hd_pid (*boosts)(struct hd__sched *sched, struct hd_process *p);
 	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
+	void (*owner_ended)(struct hd_worker *w);		     /* config.deadlock: a process has ended; inside the lane */
 	void (*look)(struct hd_worker *w);			     /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
 	 * over. Outside the lane. */
@@ -166,6 +167,7 @@ struct hd_worker {
 };
 
 #define HD__NO_CODE INT32_MIN
+#define HD__TOLD 16
 
 struct hd__sched {
 	hd_time now; /* coarse: written by the watcher and by waking workers, read by everybody */
@@ -183,14 +185,16 @@ struct hd__sched {
 	hd_time stop_at; /* set before `stopping` */
 	int hold;	 /* hd_hold_open; any thread, atomically */
 	unsigned rotor;	 /* the worker to which a plain thread sends its next process, if all are alike; any thread, relaxed */
-	uint64_t sent, births; /* processes that plain threads spawned, and of these, those that are no daemons; atomically */
-	uint64_t circles;      /* reported; atomically */
-	hd_time wake_cost;     /* from a raise to the first instruction of the woken worker, on average; relaxed */
-	unsigned patience;     /* calls for which surplus waits before a sleeping worker is woken for it; relaxed */
-	unsigned char verdict; /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
-	bool stuck_reported;	  /* config.warn_stuck */
-	hd_time stuck_since;	  /* when no process could run any more; 0: never yet */
-	uint64_t stuck_switches;  /* how many switches there had been then */
+	uint64_t sent, births;	 /* processes that plain threads spawned, and of these, those that are no daemons; atomically */
+	unsigned char telling;	 /* lock: one thread at a time reports waits that cannot end (rt/circle.c) */
+	uint64_t reports;	 /* of such waits, so far; */
+	uint64_t told[HD__TOLD]; /* the latest of them */
+	hd_time wake_cost;	 /* from a raise to the first instruction of the woken worker, on average; relaxed */
+	unsigned patience;	 /* calls for which surplus waits before a sleeping worker is woken for it; relaxed */
+	unsigned char verdict;	 /* lock: one worker at a time asks whether the runtime is stuck; guards what follows */
+	bool stuck_reported;	 /* config.warn_stuck */
+	hd_time stuck_since;	 /* when no process could run any more; 0: never yet */
+	uint64_t stuck_switches; /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
 
 	struct hd__board board;

@@ -2,6 +2,7 @@
 #include "rt/capture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "harness/process.h"
 #include "sched/workers.h"
@@ -63,7 +64,7 @@ static const char *run(hd_entry entry, enum hd_deadlock deadlock, unsigned worke
 	const struct hd_config config = { .workers = workers, .deadlock = deadlock, .fixed = true };
 
 	capture_begin();
-	int code = hd_run(&config, entry, NULL);
+	int code = hd_run(&config, entry, &workers);
 	const char *said = capture_end();
 	CHECK_EQ(code, 0);
 	return said;
@@ -73,12 +74,50 @@ HD_TEST(circle_of_two_mutexes_is_reported_once_with_names_and_places)
 {
 	for (unsigned workers = 1; workers <= 2; workers++) {
 		const char *said = run(close_circle, HD_DEADLOCK_REPORT, workers);
-		CHECK(times_said(said, "a circle of 2 processes") >= 1);
-		CHECK(times_said(said, "a circle of 2 processes") <= 2); /* both may have closed it, at the same moment */
-		CHECK(times_said(said, "\"ann\" waits in hd_mutex_lock for process") >= 1);
-		CHECK(times_said(said, "\"bob\" waits in hd_mutex_lock for process") >= 1);
+		CHECK_EQ(times_said(said, "a circle of 2 processes"),
+			 1); /* though both may have closed it, at the same moment */
+		CHECK_EQ(times_said(said, "ann #1 waits in hd_mutex_lock for bob #2, here:"), 1);
+		CHECK_EQ(times_said(said, "bob #2 waits in hd_mutex_lock for ann #1, here:"), 1);
 		CHECK(times_said(said, "[0x") >= 4); /* at least two places for each */
 		a = b = (struct hd_mutex){ .depth = 0 };
+	}
+}
+
+/* Both begin to wait at the same moment, each on a worker of its own. */
+static long holders;
+
+static void *close_it_together(void *mine)
+{
+	CHECK_EQ(hd_mutex_lock(mine, HD_FOREVER), 0);
+	add(&holders, 1);
+	while (value_of(&holders) < 2)
+		sched_yield();
+	hd_mutex_lock(mine == &a ? &b : &a, HD_FOREVER);
+	return NULL;
+}
+
+static void *close_circle_together(void *arg)
+{
+	static struct crew crew;
+	struct hd_process_info info = { .why = HD_WAIT_NONE };
+
+	start_crew(&crew, NULL, 2, close_it_together, (void *[]){ &a, &b });
+	for (int i = 0; i < 2; i++)
+		while (info.why != HD_WAIT_MUTEX || info.pid != crew.members[i].pid) {
+			hd_sleep(HD_US(50));
+			CHECK_EQ(hd_process_info(crew.members[i].pid, &info), 0);
+		}
+	hd_shutdown(0);
+	return arg;
+}
+
+HD_TEST(circle_that_two_processes_close_together_is_reported_once)
+{
+	for (int i = 0; another_round(i, 50); i++) {
+		a = b = (struct hd_mutex){ .depth = 0 };
+		set(&holders, 0);
+		const char *said = run(close_circle_together, HD_DEADLOCK_REPORT, 2);
+		CHECK_EQ(times_said(said, "a circle of 2 processes"), 1);
 	}
 }
 
@@ -137,9 +176,9 @@ HD_TEST(circle_of_a_join_a_rwlock_and_a_monitor_is_reported)
 {
 	const char *said = run(close_mixed_circle, HD_DEADLOCK_REPORT, 1);
 	CHECK_EQ(times_said(said, "a circle of 3 processes"), 1);
-	CHECK_EQ(times_said(said, "\"ann\" waits in hd_join for process"), 1);
-	CHECK_EQ(times_said(said, "\"bob\" waits in hd_rwlock_write for process"), 1);
-	CHECK_EQ(times_said(said, "\"cid\" waits in hd_mutex_lock for process"), 1);
+	CHECK_EQ(times_said(said, "ann #3 waits in hd_join for bob #2"), 1);
+	CHECK_EQ(times_said(said, "bob #2 waits in hd_rwlock_write for cid #1"), 1);
+	CHECK_EQ(times_said(said, "cid #1 waits in hd_mutex_lock for ann #3"), 1);
 }
 
 /* One of them waits with a deadline: that is no deadlock. */
@@ -248,6 +287,168 @@ HD_TEST(circle_that_a_request_on_its_way_opens_is_none)
 	}
 }
 
+/* ---- owners that have ended ---- */
+
+/* What keeper takes, and does not give up; ann wants it. */
+enum kind { MUTEX, MONITOR, RWLOCK };
+static enum kind kind;
+static struct hd_semaphore ann_goes, keeper_ends;
+static hd_pid ann, keeper;
+static hd_time anns_patience;
+
+static int take(hd_time until)
+{
+	return kind == MUTEX	 ? hd_mutex_lock(&a, until)
+	       : kind == MONITOR ? hd_monitor_enter(&monitor, until)
+				 : hd_rwlock_write(&rwlock, until);
+}
+
+static void *keep(void *arg)
+{
+	CHECK_EQ(take(HD_FOREVER), 0);
+	CHECK_EQ(hd_semaphore_signal(&held), 0);
+	CHECK_EQ(hd_semaphore_wait(&keeper_ends, HD_FOREVER), 0);
+	return arg;
+}
+
+static void *want(void *arg)
+{
+	CHECK_EQ(hd_semaphore_wait(&ann_goes, HD_FOREVER), 0);
+	CHECK_EQ(take(anns_patience), -ETIMEDOUT);
+	return arg;
+}
+
+static void forget_locks(void)
+{
+	a = (struct hd_mutex){ .depth = 0 };
+	hd_monitor_init(&monitor, 0);
+	rwlock = (struct hd_rwlock){ .readers = 0 };
+}
+
+static void start_both(hd_time patience)
+{
+	forget_locks();
+	anns_patience = patience;
+	ann = named("ann", want);
+	keeper = named("keeper", keep);
+	CHECK_EQ(hd_semaphore_wait(&held, HD_FOREVER), 0);
+}
+
+static void end_keeper(void)
+{
+	CHECK_EQ(hd_semaphore_signal(&keeper_ends), 0);
+	CHECK_EQ(hd_join(keeper, NULL, HD_FOREVER), 0);
+}
+
+static void ann_waits(void)
+{
+	struct hd_process_info info = { .holder = 0 };
+
+	CHECK_EQ(hd_semaphore_signal(&ann_goes), 0);
+	while (info.holder != keeper && info.state != HD_ENDED) { /* its time may be up by now */
+		hd_sleep(HD_US(100));
+		CHECK_EQ(hd_process_info(ann, &info), 0);
+	}
+}
+
+static void wait_for_report(void)
+{
+	while (strstr(captured(), ", here:") == NULL)
+		hd_sleep(HD_US(100));
+}
+
+static void *owner_ends_first(void *arg)
+{
+	start_both(HD_FOREVER);
+	end_keeper();
+	CHECK_EQ(hd_semaphore_signal(&ann_goes), 0);
+	wait_for_report();
+	hd_shutdown(0);
+	return arg;
+}
+
+static void *owner_ends_while_ann_waits(void *arg)
+{
+	start_both(HD_FOREVER);
+	ann_waits();
+	end_keeper();
+	wait_for_report();
+	hd_shutdown(0);
+	return arg;
+}
+
+HD_TEST(wait_for_what_an_ended_process_has_is_reported_by_name)
+{
+	static const unsigned workers[] = { 1, 2, 8 };
+	static const char *const calls[] = { "hd_mutex_lock", "hd_mutex_lock", "hd_rwlock_write" };
+	char line[128];
+
+	for (int i = 0; i < 3; i++)
+		for (int late = 0; late < 2; late++)
+			for (kind = MUTEX; kind <= RWLOCK; kind++) {
+				const char *said = run(late ? owner_ends_while_ann_waits : owner_ends_first, HD_DEADLOCK_REPORT,
+						       workers[i]);
+				CHECK_EQ(times_said(said, "heddle: deadlock: "), 1);
+				snprintf(line, sizeof line,
+					 "ann #1 waits in %s for keeper #2, which has ended, here:", calls[kind]);
+				CHECK_EQ(times_said(said, line), 1);
+			}
+}
+
+/* The runtime tells keeper first, which is on another worker, and then many others before ann. */
+static void *keep_or_end(void *arg)
+{
+	return arg == &keeper ? keep(NULL) : NULL;
+}
+
+static void *end_while_ann_waits(void *arg)
+{
+	static struct crew crew;
+
+	forget_locks();
+	anns_patience = HD_FOREVER;
+	start_crew(&crew, NULL, 2, keep_or_end, (void *[]){ &keeper, NULL });
+	keeper = crew.members[0].pid;
+	for (int i = 0; i < hd_scaled(3900); i++)
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .suspended = true }, keep_or_end, NULL) > 0);
+	ann = named("ann", want);
+	CHECK_EQ(hd_semaphore_wait(&held, HD_FOREVER), 0);
+	ann_waits();
+	hd_shutdown(0);
+	return arg;
+}
+
+static void *owner_ends_but_ann_is_patient(void *arg)
+{
+	start_both(hd_after(HD_MS(5)));
+	ann_waits();
+	end_keeper();
+	CHECK_EQ(hd_join(ann, NULL, HD_FOREVER), 0);
+	return arg;
+}
+
+HD_TEST(wait_with_a_deadline_is_not_reported_when_the_owner_has_ended)
+{
+	static const unsigned workers[] = { 1, 2, 8 };
+
+	for (int i = 0; i < 3; i++)
+		for (kind = MUTEX; kind <= RWLOCK; kind++)
+			CHECK_STR(run(owner_ends_but_ann_is_patient, HD_DEADLOCK_REPORT, workers[i]), "");
+}
+
+HD_TEST(owners_that_the_end_of_the_runtime_ends_are_not_reported)
+{
+	for (int i = 0; another_round(i, 20); i++)
+		CHECK_STR(run(end_while_ann_waits, HD_DEADLOCK_REPORT, 2), "");
+}
+
+HD_TEST_DIES(wait_for_what_an_ended_process_has_aborts_where_that_was_asked, "keeper #2, which has ended")
+{
+	const struct hd_config config = { .workers = 1, .deadlock = HD_DEADLOCK_ABORT, .fixed = true };
+	capture_file = open("/dev/null", O_RDONLY);
+	hd_run(&config, owner_ends_first, NULL);
+}
+
 /* ---- priorities upside down ---- */
 
 static void *hold_a(void *arg)
@@ -281,8 +482,8 @@ static void *invert(void *arg)
 HD_TEST(inversion_is_reported_unless_the_mutex_prevents_it)
 {
 	const char *said = run(invert, HD_DEADLOCK_REPORT, 1);
-	CHECK_EQ(times_said(said, "priority inversion: process "), 1);
-	CHECK_EQ(times_said(said, "\"high\" of priority 60 waits in hd_mutex_lock for process"), 1);
+	CHECK_EQ(times_said(said, "priority inversion: "), 1);
+	CHECK_EQ(times_said(said, "high #2 of priority 60 waits in hd_mutex_lock for process #1 of priority 20"), 1);
 	hd_mutex_init(&a, HD_INHERIT);
 	said = run(invert, HD_DEADLOCK_REPORT, 1);
 	CHECK_STR(said, "");
