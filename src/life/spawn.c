@@ -86,12 +86,12 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
 	p->policy = (uint8_t)policy;
-	p->waiter = NULL;
+	st_rlx(&p->waiter, NULL);
 	st_rlx(&p->wait, 0);
 	st_rel(&p->cpu_time, 0);
 	st_rel(&p->switches, 0);
 	p->saved_errno = 0;
-	p->inner = NULL;
+	st_rlx(&p->inner, NULL);
 	p->mourner = mourner;
 	p->end_err = 0;
 	p->entry = entry;

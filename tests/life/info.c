@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sched/workers.h"
+
 static struct hd_semaphore never;
 
 static void *wait_forever(void *arg)
@@ -341,4 +343,49 @@ HD_PROCESS_TEST(errors_do_not_touch_errno)
 	hd_shutdown(-1);
 	CHECK_EQ(errno, EDOM);
 	on_plain_thread(errno_on_plain_threads, &s);
+}
+
+/* Blocks are used again while another worker looks at them. */
+static long looking;
+
+static int look_at(const struct hd_process_info *info, void *arg)
+{
+	(void)arg;
+	CHECK(info->pid > 0);
+	return 0;
+}
+
+static void *look_at_all(void *arg)
+{
+	while (value_of(&looking) != 0) {
+		CHECK_EQ(hd_each_process(look_at, NULL), 0);
+		hd_yield();
+	}
+	return arg;
+}
+
+static void *take_turns(void *mutex)
+{
+	CHECK_EQ(hd_mutex_lock(mutex, HD_FOREVER), 0);
+	hd_yield();
+	CHECK_EQ(hd_mutex_unlock(mutex), 0);
+	return NULL;
+}
+
+HD_MANY_WORKERS_TEST(each_process_while_others_begin_wait_and_end)
+{
+	static struct hd_mutex mutex;
+	static struct crew crew;
+	hd_pid pids[8];
+
+	(void)workers;
+	set(&looking, 1);
+	start_crew(&crew, NULL, 2, look_at_all, NULL);
+	for (int i = 0; another_round(i, hd_scaled(300)); i++) {
+		for (int j = 0; j < 8; j++)
+			pids[j] = born(hd_spawn(take_turns, &mutex));
+		join_all(pids, 8);
+	}
+	set(&looking, 0);
+	join_crew_members(&crew);
 }
