@@ -24,6 +24,8 @@
 #define GRACE HD_SEC(1)
 #define COUNT_MIN HD_SEC(1) /* between two counts of the kernel threads, which are system calls */
 #define COUNT_MAX HD_SEC(60)
+#define PAUSE_MIN HD_US(50) /* between two looks at the inboxes, while a plain thread is inside a call */
+#define PAUSE_MAX HD_MS(10)
 
 /* Every process goes on only to end. One that is spawned at this moment: inside a lane, and then it can be seen when that lane has been
  * left; or by a plain thread, which looks at `stopping` when it can be seen (life/spawn.c). */
@@ -203,6 +205,7 @@ static bool has_come(struct hd_process *p)
 void hd__stop_finish(struct hd__sched *sched)
 {
 	struct hd__table *table = &sched->table;
+	hd_time pause = PAUSE_MIN;
 
 	hd__gate_shut();
 	for (unsigned i = 0; i < sched->nworkers; i++)
@@ -218,6 +221,12 @@ void hd__stop_finish(struct hd__sched *sched)
 			left = true;
 			if (has_come(p))
 				abandon(ld_rlx(&p->home), p);
+		}
+		/* A plain thread may be inside for long. What it posts meanwhile is looked at now and then. */
+		if (!left && !empty) {
+			hd__gate_wait(hd__os_clock.now(&hd__os_clock) + pause);
+			if (pause < PAUSE_MAX)
+				pause *= 2;
 		}
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "os/futex.h"
 
 #define OPEN (1u << 31)
 
@@ -32,7 +33,9 @@ void hd__gate_enter_surely(void)
 
 void hd__gate_leave(void)
 {
-	add_acq_rel(&gate, -1u); /* pairs with hd__gate_is_empty: what was done inside is done */
+	/* pairs with hd__gate_is_empty: what was done inside is done */
+	if (unlikely(add_acq_rel(&gate, -1u) == 1)) /* it is shut, and the caller was the last inside */
+		hd__os_futex_wake(&gate);
 }
 
 void hd__gate_open(struct hd__sched *sched)
@@ -49,6 +52,14 @@ void hd__gate_shut(void)
 bool hd__gate_is_empty(void)
 {
 	return ld_acq(&gate) == 0;
+}
+
+void hd__gate_wait(hd_time until)
+{
+	uint32_t word = ld_acq(&gate);
+
+	if (word != 0)
+		hd__os_futex_wait(&gate, word, until);
 }
 
 void hd__gate_forget(void)

@@ -2,6 +2,7 @@
 #ifndef SCHED_GATE_H
 #define SCHED_GATE_H
 
+#include <heddle/base.h>
 #include <stdbool.h>
 
 struct hd__sched;
@@ -18,6 +19,9 @@ void hd__gate_open(struct hd__sched *sched);
 /* From now on no thread enters. */
 void hd__gate_shut(void);
 bool hd__gate_is_empty(void);
+
+/* Sleeps until the gate, which is shut, is empty, or a thread has left, or `until` (on the kernel's clock) has come. */
+void hd__gate_wait(hd_time until);
 
 /* In a forked child: no thread is inside, and there is nothing to get at. */
 void hd__gate_forget(void);

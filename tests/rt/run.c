@@ -5,6 +5,7 @@
 #include "rt/capture.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "life/common.h"
 
@@ -575,6 +576,64 @@ HD_TEST(shutdown_while_plain_threads_spawn)
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
 	CHECK(joined_outside >= hd_scaled(2000) - 4);
+}
+
+/* ---- a plain thread that is inside a call for long ---- */
+
+static int inside;
+
+static int stay_inside(const struct hd_process_info *info, void *arg)
+{
+	(void)info, (void)arg;
+	raise_flag(&inside);
+	nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	return 1;
+}
+
+static void *look_at_length(void *arg)
+{
+	CHECK_EQ(hd_each_process(stay_inside, NULL), 1);
+	return arg;
+}
+
+static void *leave_thread_inside(void *arg)
+{
+	CHECK_EQ(pthread_create(&outside, NULL, look_at_length, NULL), 0);
+	while (!is_raised(&inside))
+		hd_yield();
+	return arg;
+}
+
+static long cpu_us(void)
+{
+	struct rusage u;
+
+	CHECK_EQ(getrusage(RUSAGE_THREAD, &u), 0);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000L + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+}
+
+static long began_to_end;
+
+static void note_the_end(void *arg)
+{
+	(void)arg;
+	began_to_end = cpu_us();
+}
+
+static void *leave_thread_inside_and_note(void *arg)
+{
+	static struct hd_local at_the_end = HD_LOCAL(note_the_end);
+
+	CHECK_EQ(hd_local_set(&at_the_end, &at_the_end), 0);
+	return leave_thread_inside(arg);
+}
+
+HD_TEST(run_sleeps_while_a_plain_thread_is_inside_a_call)
+{
+	CHECK_EQ(hd_run(&one_worker, leave_thread_inside_and_note, NULL), 0);
+	long used = cpu_us() - began_to_end;
+	CHECK_EQ(pthread_join(outside, NULL), 0);
+	CHECK(HD_UNDER_TSAN || used < 100000); /* of a second */
 }
 
 /* ---- stats ---- */
