@@ -46,13 +46,18 @@ unsigned hd__os_cpus(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
-int hd__os_thread_id(void)
-{
-	static _Thread_local int id; /* a forked child keeps its thread's number, and with it the mutexes that it owns */
+static _Thread_local int64_t thread_id; /* 0: not asked for yet */
 
-	if (id == 0)
-		id = (int)syscall(SYS_gettid);
-	return id;
+int64_t hd__os_thread_id(void)
+{
+	if (thread_id == 0)
+		thread_id = (int64_t)syscall(SYS_gettid);
+	return thread_id;
+}
+
+void hd__os_thread_set_id(int64_t id)
+{
+	thread_id = id;
 }
 
 void hd__os_thread_join(struct hd__thread *thread)

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct hd__thread {
 	pthread_t handle;
@@ -19,8 +20,10 @@ unsigned hd__os_cpus(void);
 /* How many kernel threads the program has; 0 when that cannot be known. */
 int hd__os_thread_count(void);
 
-/* A number that no other kernel thread has while this one lives; above 0. */
-int hd__os_thread_id(void);
+/* A number that no other kernel thread has while this one lives; above 0. A forked child keeps its thread's number, and with it the locks
+ * that the thread owns as that number; unless it is given another one. */
+int64_t hd__os_thread_id(void);
+void hd__os_thread_set_id(int64_t id);
 
 /* How many locked operations must be saved for a call of hd__os_barrier to be worth it; 0: it does not work here. Call this before other
  * threads start. */

@@ -17,9 +17,14 @@
 
 static bool busy; /* a runtime runs, or is being built or taken down; any thread, exchange */
 
-/* After fork the child has only the caller, as a plain thread without a runtime (the parent's memory stays, unused). */
+/* After fork the child has only the caller, as a plain thread without a runtime (the parent's memory stays, unused). If a process forked,
+ * the child owns what that process owned. */
 static void in_child(void)
 {
+	struct hd_worker *w = hd__self();
+
+	if (w != NULL)
+		hd__os_thread_set_id(-hd__pid(&w->sched->table, w->current)); /* hd__owner_self */
 	hd__set_self(NULL);
 	hd__gate_forget();
 	hd__overflow_watch_stop();

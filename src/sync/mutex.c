@@ -227,6 +227,10 @@ static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m, bool w
 
 	if (unlikely(inherit && w != NULL))
 		let_go(w, m);
+	if (hd__is_forked(w, m->owner)) {
+		hd__waitq_forget(&m->waiters);
+		m->waking = m->overdue = 0;
+	}
 	struct hd_waiter *next = pass_on_locked(w, m, waits);
 	if (unlikely(inherit && m->owner > 0 && m->waiters.head != NULL))
 		boost_owner(w, next->process, m->owner); /* the new owner is boosted by the waiters that are left */

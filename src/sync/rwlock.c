@@ -152,6 +152,10 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 	int err = 0;
 
 	hd__waitq_lock(&l->waiters);
+	if (hd__is_forked(w, l->writer)) {
+		hd__waitq_forget(&l->waiters);
+		l->writers_waiting = 0;
+	}
 	if (l->writer == me)
 		st_rlx(&l->writer, 0);
 	else if (l->readers > 0)

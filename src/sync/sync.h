@@ -9,10 +9,18 @@
 #include "life/life.h"
 #include "os/thread.h"
 
-/* The caller as an owner: the id of a process, or the negative number of a plain thread. */
+/* The caller as an owner: the id of a process, or the negative number of a plain thread; in a child that a process has forked, the id of
+ * that process. */
 static inline int64_t hd__owner_self(struct hd_worker *w)
 {
-	return likely(w != NULL) ? hd__pid(&w->sched->table, w->current) : -(int64_t)hd__os_thread_id();
+	return likely(w != NULL) ? hd__pid(&w->sched->table, w->current) : -hd__os_thread_id();
+}
+
+/* Whether the caller, which gives up what it owns as `me`, is the child that a process has forked. Then the waiters that were in the queue
+ * are in the parent only. */
+static inline bool hd__is_forked(struct hd_worker *w, int64_t me)
+{
+	return unlikely(w == NULL && me > 0);
 }
 
 /* Ends a call that did not have to wait: a safe point if w->resched says so. */

@@ -146,6 +146,12 @@ bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_wait
 void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place);
 void hd__waitq_unlink(struct hd_waitq *q, struct hd_waiter *x);
 
+/* Under the lock: the waiters do not exist any more (in a forked child). */
+static inline void hd__waitq_forget(struct hd_waitq *q)
+{
+	q->head = q->tail = NULL;
+}
+
 /* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
 

@@ -108,6 +108,92 @@ HD_TEST(fork_child_is_a_plain_thread_without_a_runtime)
 	CHECK_EQ(hd_run(&one_worker, fork_and_compare, NULL), 0);
 }
 
+/* ---- what the process that forked owned ---- */
+
+static struct hd_mutex plain, ordered = HD_MUTEX(HD_IN_ORDER), inheriting = HD_MUTEX(HD_INHERIT), anothers;
+static struct hd_monitor monitor;
+static struct hd_rwlock rwlock;
+
+static void *lock_anothers(void *arg)
+{
+	CHECK_EQ(hd_mutex_lock(&anothers, HD_FOREVER), 0);
+	hd_semaphore_wait(arg, HD_FOREVER);
+	return NULL;
+}
+
+static void *wait_for_mutex(void *mutex)
+{
+	CHECK_EQ(hd_mutex_lock(mutex, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_unlock(mutex), 0);
+	return NULL;
+}
+
+static void *wait_to_read_or_write(void *writes)
+{
+	CHECK_EQ((writes != NULL ? hd_rwlock_write : hd_rwlock_read)(&rwlock, HD_FOREVER), 0);
+	CHECK_EQ(hd_rwlock_unlock(&rwlock), 0);
+	return NULL;
+}
+
+/* Twice: what the child has given up it can have again. */
+static void give_up_in_child(void)
+{
+	struct hd_mutex *mutexes[] = { &plain, &ordered, &inheriting };
+
+	for (int i = 0; i < 2; i++) {
+		for (int j = 0; j < 3; j++) {
+			CHECK(hd_mutex_is_mine(mutexes[j]));
+			CHECK_EQ(hd_mutex_unlock(mutexes[j]), 0);
+			CHECK_EQ(hd_mutex_unlock(mutexes[j]), -EPERM);
+			CHECK_EQ(hd_mutex_lock(mutexes[j], HD_FOREVER), 0);
+		}
+		CHECK_EQ(hd_monitor_exit(&monitor), 0);
+		CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
+		CHECK_EQ(hd_rwlock_unlock(&rwlock), 0);
+		CHECK_EQ(hd_rwlock_unlock(&rwlock), -EPERM);
+		CHECK_EQ(hd_rwlock_read(&rwlock, HD_FOREVER), 0);
+		CHECK_EQ(hd_rwlock_unlock(&rwlock), 0);
+		CHECK_EQ(hd_rwlock_write(&rwlock, HD_FOREVER), 0);
+	}
+	CHECK_EQ(hd_mutex_unlock(&anothers), -EPERM);
+	_exit(4);
+}
+
+static void *fork_with_locks(void *arg)
+{
+	static struct hd_semaphore never;
+	hd_pid pids[5];
+
+	CHECK_EQ(hd_mutex_lock(&plain, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_lock(&ordered, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_lock(&inheriting, HD_FOREVER), 0);
+	CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
+	CHECK_EQ(hd_rwlock_write(&rwlock, HD_FOREVER), 0);
+	CHECK(hd_spawn_with(&(struct hd_spawn){ .daemon = true }, lock_anothers, &never) > 0);
+	pids[0] = hd_spawn(wait_for_mutex, &plain);
+	pids[1] = hd_spawn(wait_for_mutex, &ordered);
+	pids[2] = hd_spawn(wait_for_mutex, &inheriting);
+	pids[3] = hd_spawn(wait_to_read_or_write, NULL);
+	pids[4] = hd_spawn(wait_to_read_or_write, &rwlock);
+	hd_yield(); /* all of them wait now */
+	int status = status_of(give_up_in_child);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 4);
+	CHECK_EQ(hd_mutex_unlock(&plain), 0);
+	CHECK_EQ(hd_mutex_unlock(&ordered), 0);
+	CHECK_EQ(hd_mutex_unlock(&inheriting), 0);
+	CHECK_EQ(hd_monitor_exit(&monitor), 0);
+	CHECK_EQ(hd_rwlock_unlock(&rwlock), 0);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
+	return arg;
+}
+
+HD_TEST(fork_child_gives_up_what_its_process_owned)
+{
+	CHECK_EQ(hd_run(&one_worker, fork_with_locks, NULL), 0);
+}
+
 static pid_t original;
 
 static void *fork_and_return(void *arg)

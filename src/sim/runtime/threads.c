@@ -372,9 +372,16 @@ int hd__os_thread_count(void)
 	return hd__sim_threads ? n : 1;
 }
 
-int hd__os_thread_id(void)
+static int64_t given_id; /* to a forked child, which has no other thread */
+
+int64_t hd__os_thread_id(void)
 {
-	return hd__sim_threads ? (int)s.current + 1 : 1;
+	return given_id != 0 ? given_id : hd__sim_threads ? (int64_t)s.current + 1 : 1;
+}
+
+void hd__os_thread_set_id(int64_t id)
+{
+	given_id = id;
 }
 
 void hd__os_thread_nap(void)
