@@ -96,8 +96,10 @@ void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err
 		kind = me->end_kind;
 	st_rlx(&me->ending, true);
 	me->end_kind = (uint8_t)kind;
-	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL)) {
+	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL || hd__carries)) {
 		hd__clean_up(me);
+		if (hd__carries)
+			hd__carried_drop(); /* no code of the program handles these exceptions any more */
 		if (inner->locals != NULL)
 			hd__locals_destroy(me);
 	}
@@ -123,6 +125,8 @@ void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err
 	hd__stacks_drop(stacks, &w->stacks[size_class], stack);
 	hd__stacks_unpromise(stacks);
 	w->leaving = fiber;
+	if (unlikely(hd__carries))
+		hd__carry_for_the_last_time(&w->carrier);
 	hd__leave_for_good(w, back);
 }
 

@@ -30,6 +30,7 @@
 #include <heddle/base.h>
 #include <heddle/process.h>
 
+#include "arch/carry.h"
 #include "arch/fiber.h"
 #include "base/atomic.h"
 #include "context.h"
@@ -113,7 +114,7 @@ struct hd_process {
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* the effective one of the control word, once that is obeyed (*) */
 	uint8_t policy;	  /* likewise (*) */
-	uint8_t chores;	  /* before it runs: HD__START, HD__BEGIN_QUANTUM (sched/worker.h) */
+	uint8_t chores;	  /* before it runs: HD__START, HD__BEGIN_QUANTUM, HD__CARRY (sched/worker.h) */
 
 	uint64_t control;
 	struct hd_waiter *waiter; /* WAITING: its record; NULL: for time alone, or in several queues (*) */
@@ -145,6 +146,12 @@ struct hd_process {
 #if !HD__ASAN && !HD__TSAN
 _Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache lines");
 #endif
+
+/* What it carries is below its inner block; unused if nothing is to be carried. */
+static inline struct hd__carried *hd__carried_of(struct hd_process *p)
+{
+	return (struct hd__carried *)p->inner - 1;
+}
 
 /* A process that should end is not stopped any more. */
 static inline bool hd__should_stop(uint64_t control)

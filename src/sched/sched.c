@@ -90,7 +90,11 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 	p->chores &= (uint8_t)~HD__START;
 	st_rlx(&p->inner, (struct hd__inner *)hd__stack_top(stack, p->stack_class) - 1);
 	*p->inner = (struct hd__inner){ .locals = NULL };
-	hd__arch_make(&p->context, p->inner, w->sched->hooks.begin, p);
+	if (unlikely(hd__carries)) {
+		p->chores |= HD__CARRY;
+		*hd__carried_of(p) = (struct hd__carried){ .exceptions = { NULL, 0 } };
+	}
+	hd__arch_make(&p->context, hd__carried_of(p), w->sched->hooks.begin, p);
 	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;
 }
@@ -108,6 +112,8 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 		begin_quantum(w, next);
 	if (w->chores & HD__ALARM_IS_LATE)
 		hd__set_alarm(w);
+	if (next->chores & HD__CARRY)
+		hd__carry(&w->carrier, hd__carried_of(next));
 	return next;
 }
 
@@ -118,6 +124,8 @@ static void give_to_nobody(struct hd_worker *w)
 		end_quantum(w);
 	w->current = NULL;
 	hd__set_level(w, 0);
+	if (hd__carries)
+		hd__carry(&w->carrier, &w->carrier.own);
 }
 
 /* The runner has left the state RUNNING and put itself where it belongs: gives the worker to `next`, which is in no queue, or

@@ -57,14 +57,16 @@ enum {
  *   END_QUANTUM      the runner has a quantum
  *   RECORD           every change of state is traced
  *   START            the process has no stack yet
- *   BEGIN_QUANTUM    the process's policy has quanta */
+ *   BEGIN_QUANTUM    the process's policy has quanta
+ *   CARRY            always, if there is a runtime whose state for each thread is carried along (arch/carry.h) */
 enum {
 	HD__CHOOSE_BY_DOOR = 1,
 	HD__ALARM_IS_LATE = 2,
 	HD__END_QUANTUM = 4,
 	HD__RECORD = 8,
 	HD__START = 32,
-	HD__BEGIN_QUANTUM = 64
+	HD__BEGIN_QUANTUM = 64,
+	HD__CARRY = 128
 };
 
 struct hd__sched;
@@ -154,8 +156,9 @@ struct hd_worker {
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
 	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
-	uint64_t births, ends;		 /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
-	uint64_t surplus_turn;		 /* see hd__leave_surplus */
+	struct hd__carrier carrier;
+	uint64_t births, ends; /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
+	uint64_t surplus_turn; /* see hd__leave_surplus */
 	unsigned surplus_calls;
 	struct hd__search search;
 	uint32_t dice; /* for choices that should be fair */
