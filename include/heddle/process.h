@@ -36,7 +36,11 @@ enum hd_policy {
 
 struct hd_group;
 
-/* How to spawn. Zeroed memory means all defaults. */
+/* How to spawn. Zeroed memory means all defaults.
+ *
+ * A process that needs more than its stack has is caught in the guard below the stack: a message names it, and the program aborts. The
+ * guard has 64 KiB. A larger frame can jump over it, unless the function was compiled with -fstack-clash-protection, which pkg-config
+ * passes. */
 struct hd_spawn {
 	const char *name;	/* copied; NULL is none */
 	int priority;		/* 0 is the creator's */

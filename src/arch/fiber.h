@@ -28,7 +28,7 @@
 #if HD__TSAN || HD__ASAN
 #define HD__REGION_MAX ((size_t)1 << 36)
 #else
-#define HD__REGION_MAX ((size_t)1 << 41)
+#define HD__REGION_MAX ((size_t)1 << 42) /* a stack of 64 or 128 KiB for every process that there can be */
 #endif
 
 struct hd__fiber {

@@ -27,9 +27,9 @@ void hd__os_unreserve(void *base, size_t size);
  * kernel allows some 65,530 of those (vm.max_map_count): about 31,700 stacks. */
 enum hd__guarding { HD__GUARD_UNKNOWN, HD__GUARD_INSTALL, HD__GUARD_PROTECT };
 
-/* Makes the page at each of the n addresses `first + i * stride` fault when touched, for good. Returns 0 or -ENOMEM; then some
- * of them may be guarded already, which does no harm to try again. `how` is decided at the first call. */
-int hd__os_guard(char *first, size_t stride, size_t n, enum hd__guarding *how);
+/* Makes `size` bytes, whole pages, at each of the n addresses `first + i * stride` fault when touched, for good. Returns 0 or -ENOMEM;
+ * then some of them may be guarded already, which does no harm to try again. `how` is decided at the first call. */
+int hd__os_guard(char *first, size_t size, size_t stride, size_t n, enum hd__guarding *how);
 
 /* How many guards of the kind PROTECT there may be, so that the program has some mappings left for itself. */
 uint32_t hd__os_protect_max(void);

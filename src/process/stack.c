@@ -1,7 +1,7 @@
 /* process/stack.c - stacks.
  *
  * Owns:       the address space of all stacks of one size, and which slots are free.
- * Invariant:  a slot that a process runs on has its guard page (its lowest); [0, cold) of the free list have no memory.
+ * Invariant:  a slot that a process runs on has its guard (its lowest pages); [0, cold) of the free list have no memory.
  * Locking:    one lock for each size. A worker has a few slots of its own, taken and given back in batches, so that it seldom
  *             needs the lock; where slots are scarce it keeps just the last one it dropped.
  *
@@ -52,11 +52,11 @@ void hd__stacks_fini(struct hd__stacks *s)
 	hd__stacks_init(s, s->size_class, s->spare + 1);
 }
 
-/* From one slot to the next: the stack and its guard page. An odd number of pages, because a power of two would have all stacks
+/* From one slot to the next: the stack and its guard. An odd number of pages, because a power of two would have all stacks
  * compete for a sixteenth of the TLB (a ring of 1000 processes whose stacks are in no order: 67 ns a hop instead of 35). */
 static size_t slot_stride(const struct hd__stacks *s)
 {
-	return hd__stack_size(s->size_class) + HD__PAGE_SIZE;
+	return hd__stack_size(s->size_class) + hd__guard_size();
 }
 
 /* The largest region that can be had, down to a few slots: address space may be limited. */
@@ -87,7 +87,7 @@ static int reserve_locked(struct hd__stacks *s)
 	return -ENOMEM;
 }
 
-/* The guard page of a slot; its stack lies above. */
+/* The guard of a slot; its stack lies above. */
 static char *guard_of(const struct hd__stacks *s, uint32_t slot)
 {
 	return s->base + slot * slot_stride(s);
@@ -100,10 +100,10 @@ static int guard_locked(struct hd__stacks *s, uint32_t n)
 		n = s->capacity - s->guarded;
 	if (n == 0 || (s->how == HD__GUARD_PROTECT && s->guarded + n > s->protect_max))
 		return -ENOMEM;
-	int err = hd__os_guard(guard_of(s, s->guarded), slot_stride(s), n, &s->how);
+	int err = hd__os_guard(guard_of(s, s->guarded), hd__guard_size(), slot_stride(s), n, &s->how);
 	if (err == 0) {
 		for (uint32_t i = 0; i < n; i++)
-			hd__fiber_new_stack(guard_of(s, s->guarded + i) + HD__PAGE_SIZE, hd__stack_size(s->size_class));
+			hd__fiber_new_stack(guard_of(s, s->guarded + i) + hd__guard_size(), hd__stack_size(s->size_class));
 		s->guarded += n;
 	}
 	return err;
@@ -154,7 +154,7 @@ static char *take_locked(struct hd__stacks *s)
 	if (s->made == s->guarded && guard_locked(s, s->how == HD__GUARD_PROTECT ? 1 : GUARD_BATCH) != 0)
 		return NULL;
 	bump(&s->made, 1);
-	return guard_of(s, s->made - 1) + HD__PAGE_SIZE;
+	return guard_of(s, s->made - 1) + hd__guard_size();
 }
 
 static void drop_locked(struct hd__stacks *s, char *stack)

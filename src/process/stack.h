@@ -13,7 +13,7 @@
 
 /* Stacks of one size, for all workers. */
 struct hd__stacks {
-	unsigned char size_class; /* log2 of a stack's size; a slot has a guard page below it */
+	unsigned char size_class; /* log2 of a stack's size; a slot has a guard below it */
 	unsigned char lock;	  /* guards all that follows */
 	bool plenty;		  /* a slot for every process there can be, so none need be counted; any thread, release */
 	enum hd__guarding how;
@@ -70,6 +70,13 @@ void hd__stacks_drop(struct hd__stacks *s, struct hd__stack_cache *own, char *st
  * more. Any thread. */
 bool hd__stacks_cool(struct hd__stacks *s, uint32_t keep);
 
+/* Bytes below a stack that fault when touched: at least 64 KiB, so that a frame of up to that size does not jump over them; and an odd
+ * number of pages, so that slots are an odd number of pages apart. */
+static inline size_t hd__guard_size(void)
+{
+	return (((size_t)64 << 10) / HD__PAGE_SIZE | 1) * HD__PAGE_SIZE;
+}
+
 /* Usable bytes, from the lowest address up. */
 static inline size_t hd__stack_size(unsigned size_class)
 {
@@ -77,11 +84,12 @@ static inline size_t hd__stack_size(unsigned size_class)
 }
 
 /* Where the first frame goes. Slots are whole pages apart, so that without this all stacks' hot lines would compete for the
- * same few sets of the cache (26 against 23 ns a switch with a thousand processes). */
+ * same few sets of the cache (26 against 23 ns a switch with a thousand processes). They are an odd number of pages apart, so that the
+ * number of a stack's first page goes through all 32 colours (of pages of 4 KiB; of larger ones, through some). */
 static inline char *hd__stack_top(char *stack, unsigned size_class)
 {
-	size_t slot = (size_t)stack >> size_class;
-	return stack + hd__stack_size(size_class) - 64 * (slot & 31);
+	size_t page = (size_t)stack >> 12;
+	return stack + hd__stack_size(size_class) - 64 * (page & 31);
 }
 
 #endif

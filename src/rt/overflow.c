@@ -1,6 +1,6 @@
 /* rt/overflow.c - a stack overflow is named, with its process, size and backtrace, before the program aborts.
  *
- * Owns:      the SIGSEGV action and the workers' signal stacks while the runtime runs. A fault that is not in the guard page of
+ * Owns:      the SIGSEGV action and the workers' signal stacks while the runtime runs. A fault that is not in the guard of
  *            the running process's stack is the program's own: the action that was there before gets it. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	char *address = info->si_addr;
 
 	(void)context;
-	if (me == NULL || me->stack == NULL || address >= me->stack || address < me->stack - HD__PAGE_SIZE) {
+	if (me == NULL || me->stack == NULL || address >= me->stack || address < me->stack - hd__guard_size()) {
 		sigaction(signal, &before, NULL); /* and the instruction faults again, for the handler that was there before */
 		if (info->si_code <= 0)
 			raise(signal); /* unless there was none: the signal was sent */

@@ -158,7 +158,7 @@ struct hd_worker {
 	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
 	struct hd__carrier carrier;
 	uint64_t births, ends; /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
-	uint64_t surplus_turn; /* see hd__leave_surplus */
+	uint64_t surplus_turn; /* see hd__is_surplus */
 	unsigned surplus_calls;
 	struct hd__search search;
 	uint32_t dice; /* for choices that should be fair */
