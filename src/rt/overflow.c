@@ -1,7 +1,8 @@
 /* rt/overflow.c - a stack overflow is named, with its process, size and backtrace, before the program aborts.
  *
  * Owns:      the SIGSEGV action and the workers' signal stacks while the runtime runs. A fault that is not in the guard of
- *            the running process's stack is the program's own: the action that was there before gets it. */
+ *            the running process's stack is the program's own: the action that was there before gets it. The
+ *            stack may have overflowed inside malloc, with its lock held: nothing here allocates. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -61,7 +62,9 @@ void hd__signal_stack_stop(struct hd__signal_stack *s)
 void hd__overflow_watch_start(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	void *frame;
 
+	backtrace(&frame, 1); /* its first call loads libgcc, for which it allocates */
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGSEGV, &action, &before);
 	watching = true;
