@@ -17,8 +17,39 @@
 #define SIGNAL_STACK_SIZE ((size_t)64 << 10)
 #define FRAMES_MAX 64
 
-static struct sigaction before; /* while a runtime runs */
+static struct sigaction before; /* also after the run: the program may have kept on_fault, and install it again */
 static bool watching;
+
+/* As the kernel would: for the action that was there before. heddle's stays, for faults that are heddle's. */
+static void pass_on(int signal, siginfo_t *info, void *context)
+{
+	struct sigaction to = before;
+	bool sent = info->si_code <= 0; /* by kill or raise: no instruction has faulted */
+
+	if (to.sa_handler == SIG_IGN && sent)
+		return;
+	if (to.sa_handler == SIG_DFL || to.sa_handler == SIG_IGN) { /* the program dies of it */
+		to.sa_handler = SIG_DFL;
+		to.sa_flags = 0;
+		sigaction(signal, &to, NULL); /* and the instruction faults again, */
+		if (sent)
+			raise(signal); /* unless there was none */
+		return;
+	}
+	if (to.sa_flags & SA_RESETHAND)
+		before.sa_handler = SIG_DFL;
+	if (to.sa_flags & SA_NODEFER) {
+		sigset_t itself;
+		sigemptyset(&itself);
+		sigaddset(&itself, signal);
+		pthread_sigmask(SIG_UNBLOCK, &itself, NULL);
+	}
+	pthread_sigmask(SIG_BLOCK, &to.sa_mask, NULL); /* until the return from on_fault */
+	if (to.sa_flags & SA_SIGINFO)
+		to.sa_sigaction(signal, info, context);
+	else
+		to.sa_handler(signal);
+}
 
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
@@ -26,11 +57,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	struct hd_process *me = w != NULL ? w->current : NULL;
 	char *address = info->si_addr;
 
-	(void)context;
 	if (me == NULL || me->stack == NULL || address >= me->stack || address < me->stack - hd__guard_size()) {
-		sigaction(signal, &before, NULL); /* and the instruction faults again, for the handler that was there before */
-		if (info->si_code <= 0)
-			raise(signal); /* unless there was none: the signal was sent */
+		pass_on(signal, info, context);
 		return;
 	}
 	void *frames[FRAMES_MAX];
@@ -62,17 +90,23 @@ void hd__signal_stack_stop(struct hd__signal_stack *s)
 void hd__overflow_watch_start(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction now;
 	void *frame;
 
 	backtrace(&frame, 1); /* its first call loads libgcc, for which it allocates */
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGSEGV, &action, &before);
+	sigaction(SIGSEGV, NULL, &now);
+	if (now.sa_sigaction != on_fault)
+		before = now;
+	sigaction(SIGSEGV, &action, NULL);
 	watching = true;
 }
 
 void hd__overflow_watch_stop(void)
 {
-	if (watching)
-		sigaction(SIGSEGV, &before, NULL);
+	struct sigaction now;
+
+	if (watching && sigaction(SIGSEGV, NULL, &now) == 0 && now.sa_sigaction == on_fault)
+		sigaction(SIGSEGV, &before, NULL); /* else the program has installed another one meanwhile */
 	watching = false;
 }

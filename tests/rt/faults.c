@@ -1,8 +1,10 @@
 /* Signals and forks around a runtime: what is not heddle's goes to whoever it belongs to. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <heddle.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,4 +218,184 @@ HD_TEST(fork_child_that_returns_from_its_process_exits)
 	original = getpid();
 	CHECK_EQ(hd_run(&one_worker, fork_and_return, NULL), 0);
 	CHECK_EQ(getpid(), original);
+}
+
+/* ---- faults that the program repairs, and handlers that it installs ---- */
+
+static char *page;
+static volatile int repaired, elsewhere;
+
+/* As a garbage collector does, or a program that counts what is written. */
+static void repair(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	if ((char *)info->si_addr < page || (char *)info->si_addr >= page + 4096) {
+		signal(sig, SIG_DFL);
+		return;
+	}
+	repaired++;
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void count(int sig)
+{
+	(void)sig;
+	elsewhere++;
+}
+
+static void install(void (*handler)(int, siginfo_t *, void *), int flags)
+{
+	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+
+	sigemptyset(&action.sa_mask);
+	sigaddset(&action.sa_mask, SIGUSR1);
+	CHECK_EQ(sigaction(SIGSEGV, &action, NULL), 0);
+	page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(page != MAP_FAILED);
+}
+
+static void *write_to_page(void *arg)
+{
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(mprotect(page, 4096, PROT_NONE), 0);
+		*(volatile char *)page = 'x'; /* faults, is repaired, and is done */
+		CHECK_EQ(page[0], 'x');
+		CHECK_EQ(repaired, i + 1);
+		hd_yield();
+	}
+	return arg;
+}
+
+static int deeper(int n)
+{
+	volatile char frame[512];
+
+	frame[0] = (char)n;
+	return n < 0 ? frame[0] : deeper(n + 1) + frame[0];
+}
+
+static void *overflow(void *arg)
+{
+	write_to_page(NULL);
+	deeper(0);
+	return arg;
+}
+
+static void *spawn_overflow(void *arg)
+{
+	CHECK_EQ(hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "late" }, overflow, NULL), NULL, HD_FOREVER), 0);
+	return arg;
+}
+
+static void skip_if_simulated(void)
+{
+	if (hd_is_simulated() || hd_is_emulated())
+		SKIP("faults and system calls have an order of their own here");
+}
+
+HD_TEST(fault_that_the_program_repairs_is_repaired_each_time)
+{
+	struct sigaction now;
+
+	skip_if_simulated();
+	install(repair, 0);
+	CHECK_EQ(hd_run(&one_worker, write_to_page, NULL), 0);
+	CHECK_EQ(repaired, 3);
+	CHECK_EQ(sigaction(SIGSEGV, NULL, &now), 0);
+	CHECK(now.sa_sigaction == repair);
+	CHECK_EQ(sigismember(&now.sa_mask, SIGUSR1), 1);
+}
+
+#if !HD_UNDER_ASAN && !HD_UNDER_TSAN /* instrumented frames are too large */
+HD_TEST_DIES(fault_overflow_after_repaired_faults_is_reported, "stack overflow in process")
+{
+	skip_if_simulated();
+	install(repair, 0);
+	hd_run(&one_worker, spawn_overflow, NULL);
+}
+#endif
+
+/* The mask of the program's action holds while its handler runs. */
+static void look_at_mask(int sig, siginfo_t *info, void *context)
+{
+	sigset_t mask;
+
+	(void)sig, (void)info, (void)context;
+	CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+	CHECK_EQ(sigismember(&mask, SIGUSR1), 1);
+	CHECK_EQ(sigismember(&mask, SIGSEGV), 0);
+	repaired++;
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void *write_and_look_at_mask(void *arg)
+{
+	sigset_t mask;
+
+	write_to_page(arg);
+	CHECK_EQ(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+	CHECK_EQ(sigismember(&mask, SIGUSR1), 0);
+	return arg;
+}
+
+HD_TEST(fault_handler_of_the_program_has_its_mask)
+{
+	skip_if_simulated();
+	install(look_at_mask, SA_NODEFER);
+	CHECK_EQ(hd_run(&one_worker, write_and_look_at_mask, NULL), 0);
+}
+
+static void *install_count(void *arg)
+{
+	signal(SIGSEGV, count);
+	raise(SIGSEGV);
+	CHECK_EQ(elsewhere, 1);
+	return arg;
+}
+
+HD_TEST(fault_handler_that_is_installed_during_the_run_stays)
+{
+	struct sigaction now;
+
+	skip_if_simulated();
+	signal(SIGSEGV, SIG_DFL);
+	CHECK_EQ(hd_run(&one_worker, install_count, NULL), 0);
+	CHECK_EQ(sigaction(SIGSEGV, NULL, &now), 0);
+	CHECK(now.sa_handler == count);
+	CHECK_EQ(hd_run(&one_worker, raise_it, NULL), 0); /* and is found by the next run */
+	CHECK_EQ(elsewhere, 2);
+	raise(SIGSEGV);
+	CHECK_EQ(elsewhere, 3);
+}
+
+static struct sigaction of_the_run;
+
+static void *replace_and_put_back(void *arg)
+{
+	struct sigaction mine = { .sa_handler = count };
+
+	CHECK_EQ(sigaction(SIGSEGV, &mine, &of_the_run), 0);
+	return arg;
+}
+
+/* A program that puts back what it found during a run, after it: heddle's own handler is installed, and no runtime runs. */
+HD_TEST(fault_handler_of_heddle_that_the_program_puts_back_passes_faults_on)
+{
+	skip_if_simulated();
+	install(repair, 0);
+	CHECK_EQ(hd_run(&one_worker, replace_and_put_back, NULL), 0);
+	CHECK_EQ(sigaction(SIGSEGV, &of_the_run, NULL), 0);
+	*(volatile char *)page = 'x';
+	CHECK_EQ(repaired, 1);
+	repaired = 0;
+	CHECK_EQ(hd_run(&one_worker, write_to_page, NULL), 0);
+	CHECK_EQ(repaired, 3);
+}
+
+HD_TEST(fault_that_was_sent_and_is_ignored_stays_ignored)
+{
+	skip_if_simulated();
+	signal(SIGSEGV, SIG_IGN);
+	CHECK_EQ(hd_run(&one_worker, raise_it, NULL), 0);
+	raise(SIGSEGV);
 }
