@@ -3,7 +3,9 @@
  * Calls answer 0, a count or an id on success and -errno on failure. `errno` itself is left alone by every heddle call, also when the
  * caller goes on on another kernel thread (errno.h).
  * A call that waits has `hd_time until` as its last parameter: an absolute time on heddle's clock (hd_now, hd_after). A time
- * that has passed, 0 included, means: try once; with 0 or less the call is no cancellation point either. */
+ * that has passed, 0 included, means: try once; with 0 or less the call is no cancellation point either. The clock begins at 10^15
+ * with the program: a time from 1 to 10^15 - 1 can only be a duration (HD_SEC(5) for hd_after(HD_SEC(5))), and every call that has
+ * an `until` answers -EINVAL and has done nothing. */
 #ifndef HEDDLE_BASE_H
 #define HEDDLE_BASE_H
 
@@ -30,7 +32,7 @@
 
 HD_BEGIN
 
-/* Nanoseconds: a point on heddle's monotonic clock, or a distance on it. Clocks start above 0. */
+/* Nanoseconds: a point on heddle's monotonic clock, which begins at 10^15, or a distance on it. */
 typedef int64_t hd_time;
 
 /* A time that never comes; microseconds, milliseconds and seconds. */

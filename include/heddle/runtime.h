@@ -61,10 +61,10 @@ HD_API int hd_run(const struct hd_config *config, hd_entry main, void *arg);
  * code is negative; -EALREADY when the runtime is ending already; -EPERM when no runtime runs. Any thread. */
 HD_API int hd_shutdown(int code);
 
-/* The time now, on the clock that every `until` refers to. Any thread, with or without a runtime. */
+/* The time now, on the clock that every `until` refers to: 10^15 when the program began. Any thread, with or without a runtime. */
 HD_API hd_time hd_now(void);
 
-/* `ns` from now; HD_FOREVER when that is too far to count. Any thread, with or without a runtime. */
+/* `ns` from now; HD_FOREVER when that is too far to count, 0 when it is before the program began. Any thread, with or without a runtime. */
 HD_API hd_time hd_after(hd_time ns);
 
 /* Counts what can still wake a process and heddle cannot see: a signal handler, a device, a thread to be started. While the

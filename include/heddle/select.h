@@ -74,7 +74,7 @@ static inline struct hd_case hd_case_time(hd_time t)
  *
  *   -ETIMEDOUT   none had happened by `until`
  *   -ECANCELED   the caller was cancelled, and none happened
- *   -EINVAL      a case is of no known kind
+ *   -EINVAL      a case is of no known kind, or waits for a time that is a duration (base.h)
  *   -EPERM       on a plain thread
  *
  * Cancellation point. */

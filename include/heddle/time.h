@@ -9,8 +9,8 @@
 
 HD_BEGIN
 
-/* Sleeps for `ns`, or until a time. Returns 0, at once when there is nothing to sleep for; -EINVAL when ns is negative;
- * -ECANCELED when the caller was cancelled. Cancellation point, unless ns or the time is 0 or less. Process or plain thread. */
+/* Sleeps for `ns`, or until a time. Returns 0, at once when there is nothing to sleep for; -EINVAL when ns is negative, or t
+ * is a duration (base.h); -ECANCELED when the caller was cancelled. Cancellation point, unless ns or the time is 0 or less. Process or plain thread. */
 HD_API int hd_sleep(hd_time ns);
 HD_API int hd_sleep_until(hd_time t);
 

@@ -208,6 +208,8 @@ int hd_group_wait(struct hd_group *g, hd_time until)
 
 	if (w == NULL)
 		return -EPERM;
+	if (hd__is_duration(until))
+		return -EINVAL;
 	struct hd_process *me = w->current;
 	if (g->owner == 0) {
 		g->cancelled = false;

@@ -120,6 +120,8 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 
 int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)
 {
+	if (hd__is_duration(until))
+		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
@@ -131,6 +133,8 @@ int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)
 
 int hd_join(hd_pid pid, void **result, hd_time until)
 {
+	if (hd__is_duration(until))
+		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
 	struct hd_end end = { .kind = HD_END_RETURNED };
 

@@ -254,9 +254,10 @@ static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_
 
 int hd_suspend(hd_pid pid, hd_time until)
 {
+	if (hd__is_duration(until))
+		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
-
 	if (caller.sched == NULL)
 		return -EPERM;
 	bool done;

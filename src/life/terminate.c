@@ -48,6 +48,8 @@ static int wait_until_dead(struct hd__caller caller, hd_pid pid, hd_time until)
 
 int hd_terminate(hd_pid pid, hd_time until)
 {
+	if (hd__is_duration(until))
+		return -EINVAL;
 	if (pid != 0 && pid == hd_self())
 		return hd_exit(NULL);
 	struct hd__caller caller = hd__call_begin();

@@ -8,12 +8,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
 void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
 {
 	int saved = errno;
-	struct timespec t = { until / HD_SEC(1), until % HD_SEC(1) };
+	hd_time end = hd__os_kernel_time(until);
+	struct timespec t = { end / HD_SEC(1), end % HD_SEC(1) };
 
-	/* the bitset form takes an absolute time */
+	/* the bitset form takes an absolute time; one before the kernel's own beginning it refuses, which is as good as past */
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, until == HD_FOREVER ? NULL : &t, NULL,
 		FUTEX_BITSET_MATCH_ANY);
 	errno = saved;

@@ -22,7 +22,6 @@
 #include "sim/sim.h"
 
 #define STEP HD_US(1) /* what a step takes */
-#define BEGINNING HD_SEC(1)
 #define NOBODY UINT32_MAX
 
 static struct {
@@ -38,7 +37,7 @@ static struct {
 	unsigned runs; /* of hd_run, that have ended */
 	bool armed;    /* malloc may fail */
 	bool inside;   /* the simulator itself calls it: it does not fail */
-} s = { .now = BEGINNING };
+} s = { .now = HD__BEGINNING };
 
 /* ---- failures ---- */
 
@@ -221,7 +220,7 @@ static void tell(struct hd_worker *w, const struct hd_process *me, const struct 
 	if (page->events == HD__SIM_EVENTS_MAX)
 		return;
 	struct hd__sim_event *e = &page->event[page->events];
-	*e = (struct hd__sim_event){ .when = s.now,
+	*e = (struct hd__sim_event){ .when = s.now - HD__BEGINNING,
 				     .decision = page->result.decisions,
 				     .who = slot_of(w, me),
 				     .next = slot_of(w, next),
@@ -251,7 +250,7 @@ static void count_step(struct hd_worker *w)
 	if (++result->steps > (plan->steps != 0 ? plan->steps : HD__SIM_STEPS))
 		hd__sim_give_up(HD__SIM_LIVELOCK);
 	s.now += STEP;
-	result->elapsed = s.now - BEGINNING;
+	result->elapsed = s.now - HD__BEGINNING;
 	hd__clock(w->sched); /* the coarse time is exact here */
 }
 
@@ -402,7 +401,7 @@ static bool ended(struct hd__sched *sched, int code)
 
 	hd__fault_door = NULL;
 	s.armed = false;
-	result->elapsed = s.now - BEGINNING;
+	result->elapsed = s.now - HD__BEGINNING;
 	hd__sim_mix((uint64_t)(unsigned)code);
 	bool first = s.runs++ == 0;
 	if (result->verdict != HD__SIM_UNDECIDED && result->verdict != HD__SIM_FINE)

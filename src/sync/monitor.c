@@ -105,6 +105,8 @@ int hd_monitor_wait_while(struct hd_monitor *m, struct hd_condition *c, bool (*i
 {
 	if (!hd_mutex_is_mine(&m->mutex))
 		return -EPERM;
+	if (hd__is_duration(until))
+		return -EINVAL;
 	while (is_so(arg)) {
 		int err = hd_monitor_wait(m, c, until);
 		if (err == -ETIMEDOUT && !is_so(arg))

@@ -136,6 +136,8 @@ int hd_mutex_lock(struct hd_mutex *m, hd_time until)
 {
 	struct hd_worker *w = hd__self();
 
+	if (hd__is_duration(until))
+		return -EINVAL;
 	if (likely(w != NULL)) {
 		hd__enter(w);
 		w = hd__safe_point(w);

@@ -187,7 +187,7 @@ hd_promise *hd_promise_then(hd_promise *source, void *(*fn)(void *value, void *a
 
 int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until)
 {
-	int err = 0;
+	int err = hd__is_duration(until) ? -EINVAL : 0;
 
 	for (size_t i = 0; err == 0 && i < n; i++)
 		err = hd_promise_value(promises[i], NULL, until);

@@ -81,7 +81,8 @@ bool hd__queue_has_room(hd_queue *q)
 	return true;
 }
 
-int hd__queue_put_locked(struct hd_worker *w, hd_queue *q, const void *item, struct hd_waiter **woken)
+/* The call, under the lock, when it need not wait. */
+__attribute__((always_inline)) static inline int put_locked(struct hd_worker *w, hd_queue *q, const void *item, struct hd_waiter **woken)
 {
 	*woken = NULL;
 	if (q->closed)
@@ -95,7 +96,7 @@ int hd__queue_put_locked(struct hd_worker *w, hd_queue *q, const void *item, str
 	return 0;
 }
 
-int hd__queue_take_locked(struct hd_worker *w, hd_queue *q, void *item, struct hd_waiter **woken)
+__attribute__((always_inline)) static inline int take_locked(struct hd_worker *w, hd_queue *q, void *item, struct hd_waiter **woken)
 {
 	*woken = NULL;
 	if (q->count == 0)
@@ -108,6 +109,16 @@ int hd__queue_take_locked(struct hd_worker *w, hd_queue *q, void *item, struct h
 	else
 		st_rlx(&q->count, q->count - 1);
 	return 0;
+}
+
+int hd__queue_put_locked(struct hd_worker *w, hd_queue *q, const void *item, struct hd_waiter **woken)
+{
+	return put_locked(w, q, item, woken);
+}
+
+int hd__queue_take_locked(struct hd_worker *w, hd_queue *q, void *item, struct hd_waiter **woken)
+{
+	return take_locked(w, q, item, woken);
 }
 
 /* Ends a call that did not wait. */
@@ -135,7 +146,7 @@ int hd_queue_put(hd_queue *q, const void *item, hd_time until)
 	}
 	if (unlikely(q->count == q->room) && !hd__queue_has_room(q))
 		return finish(w, q, -ENOMEM, NULL);
-	err = hd__queue_put_locked(w, q, item, &woken);
+	err = put_locked(w, q, item, &woken);
 	return finish(w, q, err, woken);
 }
 
@@ -152,7 +163,7 @@ int hd_queue_next(hd_queue *q, void *item, hd_time until)
 		struct hd_waiter x = { .data = item };
 		return hd__park_as(w, &x, &q->waiters, until, HD_WAIT_NEXT, NULL);
 	}
-	err = hd__queue_take_locked(w, q, item, &woken);
+	err = take_locked(w, q, item, &woken);
 	return finish(w, q, err, woken);
 }
 
@@ -181,7 +192,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 {
 	const unsigned char *item = items;
 	int64_t put = 0;
-	int err = 0;
+	int err = hd__is_duration(until) ? -EINVAL : 0;
 
 	while (err == 0 && (size_t)put < n) {
 		struct hd_worker *w;
@@ -192,7 +203,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 		hd__waitq_lock(&q->waiters);
 		while ((size_t)put < n && hd__queue_can_put_locked(q) && (q->count < q->room || hd__queue_has_room(q))) {
 			struct hd_waiter *woken;
-			err = hd__queue_put_locked(w, q, item, &woken);
+			err = put_locked(w, q, item, &woken);
 			if (err != 0)
 				break;
 			item += q->item_size;
@@ -216,7 +227,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 		}
 	}
 	hd__pass_by();
-	return put > 0 || n == 0 ? put : err;
+	return put > 0 ? put : err;
 }
 
 int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
@@ -227,7 +238,7 @@ int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
 	int64_t taken = 0;
 
 	if (n == 0)
-		return 0;
+		return hd__is_duration(until) ? -EINVAL : 0;
 	int err = hd__begin_wait(&w, until);
 	if (err != 0)
 		return err;
@@ -239,7 +250,7 @@ int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
 	}
 	while ((size_t)taken < n && q->count > 0) {
 		struct hd_waiter *woken;
-		hd__queue_take_locked(w, q, item, &woken);
+		take_locked(w, q, item, &woken);
 		item += q->item_size;
 		taken++;
 		if (woken != NULL) {

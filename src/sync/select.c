@@ -258,7 +258,8 @@ static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_o
 	if (s.w == NULL)
 		return -EPERM;
 	for (size_t i = 0; i < n; i++)
-		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_TIME)
+		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_TIME ||
+		    (cases[i].kind == HD_CASE_TIME && hd__is_duration(cases[i].number)))
 			return -EINVAL;
 	int err = hd__begin_wait(&s.w, until);
 	if (err != 0)

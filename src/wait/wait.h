@@ -6,6 +6,8 @@
 #ifndef WAIT_WAIT_H
 #define WAIT_WAIT_H
 
+#include <errno.h>
+
 #include "os/lock.h"
 #include "sched/switch.h"
 
@@ -235,11 +237,14 @@ static inline bool hd__must_heed(struct hd_worker *w, hd_time until)
 int hd__heed_inside(struct hd_worker **w);
 
 /* Where a call begins that may wait: a safe point, and unless it is a mere try a cancellation point. *w is the caller's worker, its
- * lane entered; NULL on a plain thread. Returns 0; -ECANCELED, and the lane is left; does not return when the caller must end. */
+ * lane entered; NULL on a plain thread. Returns 0; -ECANCELED, or -EINVAL when `until` is a duration, and the lane is left; does not return
+ * when the caller must end. A duration is found whether or not the call would have to sleep: the mistake shows in the first test. */
 __attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
 {
 	struct hd_worker *mine = hd__self();
 
+	if (hd__is_duration(until))
+		return -EINVAL;
 	if (likely(mine != NULL)) {
 		hd__enter(mine);
 		mine = hd__safe_point(mine);

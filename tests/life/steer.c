@@ -342,7 +342,7 @@ static void suspend_with_a_past_deadline(void *arg)
 	(void)arg;
 	while (state_of(target) != HD_RUNNING)
 		;
-	CHECK_EQ(hd_suspend(target, 1), -EINPROGRESS);
+	CHECK_EQ(hd_suspend(target, hd_now()), -EINPROGRESS);
 	raise_flag(&go);
 	CHECK_EQ(hd_suspend(target, HD_FOREVER), 0);
 	CHECK_EQ(hd_resume(target), 0);

@@ -36,7 +36,7 @@ static const struct hd__doors virtual_time = { .clock = &virtual_clock, .poller 
 
 static int run_in_virtual_time(hd_entry first)
 {
-	virtual_now = 1;
+	virtual_now = HD__BEGINNING;
 	return hd__run_with(&one_worker, &virtual_time, first, NULL);
 }
 
@@ -67,7 +67,7 @@ HD_TEST(door_of_the_clock_makes_sleep_cost_nothing_and_exact)
 {
 	CHECK_EQ(run_in_virtual_time(sleep_for_days), 0);
 	CHECK_STR(trace_text(), "3 3 7 24 50 1000 ");
-	CHECK_EQ(virtual_now, 1 + HD_SEC(3600) * 1000);
+	CHECK_EQ(virtual_now, HD__BEGINNING + HD_SEC(3600) * 1000);
 }
 
 /* ---- quanta, to the nanosecond ---- */
@@ -115,7 +115,7 @@ static int run_with_a_quantum_of_three(hd_entry first, enum hd_preempted preempt
 {
 	struct hd_config config = { .workers = 1, .quantum = 3, .preempted = preempted, .fixed = true };
 
-	virtual_now = 1;
+	virtual_now = HD__BEGINNING;
 	return hd__run_with(&config, &virtual_time, first, NULL);
 }
 
@@ -129,7 +129,7 @@ HD_TEST(quantum_for_ever_never_ends)
 {
 	struct hd_config config = { .workers = 1, .quantum = HD_FOREVER, .fixed = true };
 
-	virtual_now = 1;
+	virtual_now = HD__BEGINNING;
 	CHECK_EQ(hd__run_with(&config, &virtual_time, two_in_turns, NULL), 0);
 	CHECK_STR(trace_text(), "aaaaabbbbb");
 }

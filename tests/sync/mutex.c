@@ -67,7 +67,7 @@ HD_PROCESS_TEST(mutex_depth_overflow_is_an_error_and_loses_nothing)
 /* Of a mutex that somebody else has. */
 static void *be_foreign(void *arg)
 {
-	hd_time past[] = { INT64_MIN, -1, 0, 1, hd_now() - HD_SEC(1), hd_after(HD_MS(1)) };
+	hd_time past[] = { INT64_MIN, -1, 0, hd_now(), hd_after(-HD_SEC(1)), hd_after(HD_MS(1)) };
 
 	CHECK(!hd_mutex_is_mine(&mutex));
 	CHECK_EQ(hd_mutex_unlock(&mutex), -EPERM);

@@ -101,7 +101,7 @@ HD_PROCESS_TEST(once_is_waited_for_by_those_who_come_later)
 	CHECK(!hd_once_is_done(&once));
 	errno = 6;
 	CHECK_EQ(hd_once(&once, make_slowly, NULL, 0), -ETIMEDOUT);
-	CHECK_EQ(hd_once(&once, make_slowly, NULL, 1), -ETIMEDOUT);
+	CHECK_EQ(hd_once(&once, make_slowly, NULL, hd_now()), -ETIMEDOUT);
 	CHECK_EQ(hd_once(&once, make_slowly, NULL, hd_after(HD_MS(1))), -ETIMEDOUT);
 	CHECK_EQ(errno, 6);
 	CHECK_EQ(queued(&once.waiters), 2);

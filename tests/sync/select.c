@@ -165,7 +165,7 @@ HD_PROCESS_TEST(select_is_not_for_plain_threads)
 
 HD_PROCESS_TEST(select_time_that_has_passed_happens_at_once)
 {
-	struct hd_case cases[] = { hd_case_semaphore(&sem), hd_case_time(hd_now() - 1) };
+	struct hd_case cases[] = { hd_case_semaphore(&sem), hd_case_time(hd_after(-1)) };
 
 	CHECK_EQ(hd_select(cases, 2, 0), 1);
 	CHECK_EQ(cases[1].err, 0);
@@ -424,7 +424,7 @@ HD_PROCESS_TEST(select_chooses_each_case_that_could_happen)
 
 	make_things(0);
 	CHECK_EQ(hd_promise_set(promise, NULL), 0);
-	struct hd_case cases[] = { hd_case_promise(promise, NULL), hd_case_put(q, &item), hd_case_time(1),
+	struct hd_case cases[] = { hd_case_promise(promise, NULL), hd_case_put(q, &item), hd_case_time(0),
 				   hd_case_semaphore(&sem), hd_case_next(q2, &item) };
 	for (int i = 0; i < 400; i++) {
 		hd_semaphore_init(&sem, 1);
@@ -441,7 +441,7 @@ HD_PROCESS_TEST(select_first_chooses_in_the_order_of_the_list)
 	long item;
 
 	make_things(2);
-	struct hd_case cases[] = { hd_case_semaphore(&sem), hd_case_next(q, &item), hd_case_time(1),
+	struct hd_case cases[] = { hd_case_semaphore(&sem), hd_case_next(q, &item), hd_case_time(0),
 				   hd_case_promise(promise, NULL) };
 	CHECK_EQ(hd_promise_set(promise, NULL), 0);
 	for (int i = 0; i < 20; i++)

@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "harness/harness.h"
+#include "os/clock.h"
 
 struct plain_thread {
 	void *(*fn)(void *);
@@ -65,10 +65,7 @@ static inline void await_flag(int *flag, int value)
 /* The time on heddle's clock, without a call of heddle's: those are safe points. */
 static inline hd_time kernel_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return HD_SEC(t.tv_sec) + t.tv_nsec;
+	return hd__os_clock.now(&hd__os_clock);
 }
 
 /* A small generator, so that threads need not share one. */

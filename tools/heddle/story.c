@@ -148,7 +148,7 @@ static void tell_event(const struct atlas *a, const struct hd__sim_event *e)
 	char who[64];
 	struct place p = place_of(a, e);
 
-	printf("  %10.3f ms  %-8s %-24s %-20s", (double)(e->when - HD_SEC(1)) / 1e6, name_of(e->who, e->name, who, sizeof who),
+	printf("  %10.3f ms  %-8s %-24s %-20s", (double)e->when / 1e6, name_of(e->who, e->name, who, sizeof who),
 	       p.call != NULL ? p.call : "", p.where != NULL ? p.where : "");
 	if (e->state == HD_WAITING)
 		printf(" waits for %s", wait_word(e->why));
@@ -172,7 +172,7 @@ void tell_story(const struct hd__sim_page *page, pid_t pid)
 		const char *star = was_unusual(page, decisions, e->decision) ? " *" : "";
 		decisions = e->decision;
 		if (e->who == NOBODY && runs != NOBODY)
-			printf("  %10.3f ms  %-8s has ended, or waits", (double)(e->when - HD_SEC(1)) / 1e6,
+			printf("  %10.3f ms  %-8s has ended, or waits", (double)e->when / 1e6,
 			       name_of(runs, name, who, sizeof who));
 		else if (e->who != NOBODY && e->who != runs && runs != NOBODY) /* with one worker the rules decide, not a choice */
 			printf("  %16s-> %s runs\n", "", name_of(e->who, e->name, who, sizeof who));

@@ -133,7 +133,7 @@ static void tell(unsigned next)
 	if (!page->tell || page->events == HD__SIM_EVENTS_MAX)
 		return;
 	struct hd__sim_event *e = &page->event[page->events];
-	*e = (struct hd__sim_event){ .when = s.now,
+	*e = (struct hd__sim_event){ .when = s.now - HD__BEGINNING,
 				     .decision = page->result.decisions,
 				     .who = s.current,
 				     .next = next,
@@ -305,7 +305,7 @@ bool hd__sim_threads_begin(void)
 	s.thread[0].state = READY;
 	s.current = 0;
 	s.threads = 1;
-	s.now = HD_SEC(1);
+	s.now = HD__BEGINNING;
 	s.next = HD_FOREVER;
 	hd__plain_clock = &hd__os_clock;
 	hd__sim_threads = true;
@@ -315,7 +315,7 @@ bool hd__sim_threads_begin(void)
 void hd__sim_threads_end(void)
 {
 	hd__sim_threads = false;
-	hd__sim_page->result.elapsed = s.now - HD_SEC(1);
+	hd__sim_page->result.elapsed = s.now - HD__BEGINNING;
 	hd__sim_page->result.verdict = HD__SIM_FINE;
 }
 
@@ -327,7 +327,7 @@ static hd_time virtual_now(const struct hd__clock *clock)
 
 	(void)clock;
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return HD_SEC(t.tv_sec) + t.tv_nsec;
+	return HD_SEC(t.tv_sec) + t.tv_nsec + (hd__sim_threads ? 0 : HD__BEGINNING); /* s.now is on heddle's scale */
 }
 
 const struct hd__clock hd__os_clock = { virtual_now };
