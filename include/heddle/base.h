@@ -26,8 +26,10 @@
 
 #if defined(__GNUC__)
 #define HD_API __attribute__((visibility("default")))
+#define HD_MUST_USE __attribute__((warn_unused_result))
 #else
 #define HD_API
+#define HD_MUST_USE
 #endif
 
 HD_BEGIN

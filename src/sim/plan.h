@@ -81,7 +81,7 @@ struct hd__sim_decision {
 
 /* For the story of a run: one line each. */
 struct hd__sim_event {
-	hd_time when; /* since the beginning */
+	hd_time when;		     /* since the beginning */
 	uint32_t decision;	     /* how many there have been */
 	uint32_t who, next;	     /* slots of the process that stopped and of the next one; UINT32_MAX: none */
 	uint8_t state, why, options; /* of `who`, as it stopped: enum hd_state, enum hd_wait; of how many `next` was one */

@@ -82,7 +82,8 @@ bool hd__queue_has_room(hd_queue *q)
 }
 
 /* The call, under the lock, when it need not wait. */
-__attribute__((always_inline)) static inline int put_locked(struct hd_worker *w, hd_queue *q, const void *item, struct hd_waiter **woken)
+__attribute__((always_inline)) static inline int put_locked(struct hd_worker *w, hd_queue *q, const void *item,
+							    struct hd_waiter **woken)
 {
 	*woken = NULL;
 	if (q->closed)
@@ -96,7 +97,8 @@ __attribute__((always_inline)) static inline int put_locked(struct hd_worker *w,
 	return 0;
 }
 
-__attribute__((always_inline)) static inline int take_locked(struct hd_worker *w, hd_queue *q, void *item, struct hd_waiter **woken)
+__attribute__((always_inline)) static inline int take_locked(struct hd_worker *w, hd_queue *q, void *item,
+							     struct hd_waiter **woken)
 {
 	*woken = NULL;
 	if (q->count == 0)

@@ -27,11 +27,12 @@ void print_verdict(const struct hd__sim_page *page)
 		break;
 	case HD__SIM_LEAK:
 		if (r->stacks > 0) {
-			printf("leak: %" PRIu32 " stack%s of processes that have ended\n", r->stacks, r->stacks == 1 ? "" : "s");
+			printf("leak: %" PRIu32 " stack%s of processes that have ended\n", r->stacks,
+			       r->stacks == 1 ? "" : "s");
 			break;
 		}
-		printf("leak: %" PRIu32 " process%s ended, and nobody joined or detached %s\n", r->left, r->left == 1 ? "" : "es",
-		       r->left == 1 ? "it" : "them");
+		printf("leak: %" PRIu32 " process%s ended, and nobody joined or detached %s\n", r->left,
+		       r->left == 1 ? "" : "es", r->left == 1 ? "it" : "them");
 		break;
 	case HD__SIM_STATUS:
 		printf("exit status %d\n", WEXITSTATUS(r->status));
@@ -174,7 +175,8 @@ void tell_story(const struct hd__sim_page *page, pid_t pid)
 		if (e->who == NOBODY && runs != NOBODY)
 			printf("  %10.3f ms  %-8s has ended, or waits", (double)e->when / 1e6,
 			       name_of(runs, name, who, sizeof who));
-		else if (e->who != NOBODY && e->who != runs && runs != NOBODY) /* with one worker the rules decide, not a choice */
+		else if (e->who != NOBODY && e->who != runs &&
+			 runs != NOBODY) /* with one worker the rules decide, not a choice */
 			printf("  %16s-> %s runs\n", "", name_of(e->who, e->name, who, sizeof who));
 		if (e->who != NOBODY)
 			tell_event(&atlas, e);
