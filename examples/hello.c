@@ -13,8 +13,8 @@ static void *pass_it_on(void *arg)
 {
 	intptr_t i = (intptr_t)arg;
 
-	hd_semaphore_wait(&place[i].turn, HD_FOREVER);
-	place[i + 1].count = place[i].count + 1;
+	if (hd_semaphore_wait(&place[i].turn, HD_FOREVER) == 0)
+		place[i + 1].count = place[i].count + 1;
 	hd_semaphore_signal(&place[i + 1].turn);
 	return NULL;
 }
@@ -22,12 +22,13 @@ static void *pass_it_on(void *arg)
 static void *first(void *arg)
 {
 	for (intptr_t i = 0; i < N; i++)
-		hd_spawn(pass_it_on, (void *)i);
-	hd_yield(); /* now they all wait */
+		if (hd_spawn(pass_it_on, (void *)i) < 0)
+			return arg; /* no memory */
+	hd_yield();		    /* now they all wait */
 
 	hd_semaphore_signal(&place[0].turn);
-	hd_semaphore_wait(&place[N].turn, HD_FOREVER);
-	printf("hello from %d processes\n", place[N].count);
+	if (hd_semaphore_wait(&place[N].turn, HD_FOREVER) == 0)
+		printf("hello from %d processes\n", place[N].count);
 	return arg;
 }
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <heddle.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static struct hd_semaphore lock = HD_SEMAPHORE(1); /* guards what follows */
 static struct connection {
@@ -11,7 +12,8 @@ static struct connection {
 
 static struct connection *get(void)
 {
-	hd_semaphore_wait(&lock, HD_FOREVER);
+	if (hd_semaphore_wait(&lock, HD_FOREVER) != 0)
+		abort();
 	shared.open = true;
 	shared.users++;
 	hd_semaphore_signal(&lock);
@@ -20,7 +22,8 @@ static struct connection *get(void)
 
 static void release(struct connection *c)
 {
-	hd_semaphore_wait(&lock, HD_FOREVER);
+	if (hd_semaphore_wait(&lock, HD_FOREVER) != 0)
+		abort();
 	if (--c->users == 0)
 		c->open = false;
 	hd_semaphore_signal(&lock);
@@ -28,7 +31,8 @@ static void release(struct connection *c)
 
 static void request(struct connection *c)
 {
-	hd_semaphore_wait(&lock, HD_FOREVER);
+	if (hd_semaphore_wait(&lock, HD_FOREVER) != 0)
+		abort();
 	assert(c->open);
 	c->requests++;
 	hd_semaphore_signal(&lock);
@@ -48,9 +52,8 @@ static void *first(void *arg)
 	hd_pid ann = hd_spawn_with(&(struct hd_spawn){ .name = "ann" }, client, NULL);
 	hd_pid bob = hd_spawn_with(&(struct hd_spawn){ .name = "bob" }, client, NULL);
 
-	hd_join(ann, NULL, HD_FOREVER);
-	hd_join(bob, NULL, HD_FOREVER);
-	printf("%d requests\n", shared.requests);
+	if (hd_join(ann, NULL, HD_FOREVER) == 0 && hd_join(bob, NULL, HD_FOREVER) == 0)
+		printf("%d requests\n", shared.requests);
 	return arg;
 }
 

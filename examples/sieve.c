@@ -25,14 +25,16 @@ static struct channel *channel_new(void)
 
 static void put(struct channel *c, int value)
 {
-	hd_semaphore_wait(&c->empty, HD_FOREVER);
+	if (hd_semaphore_wait(&c->empty, HD_FOREVER) != 0)
+		abort();
 	c->value = value;
 	hd_semaphore_signal(&c->full);
 }
 
 static int take(struct channel *c)
 {
-	hd_semaphore_wait(&c->full, HD_FOREVER);
+	if (hd_semaphore_wait(&c->full, HD_FOREVER) != 0)
+		abort();
 	int value = c->value;
 	hd_semaphore_signal(&c->empty);
 	return value;
@@ -49,7 +51,8 @@ static void *sieve(void *arg)
 			continue;
 		if (out == NULL) {
 			out = channel_new();
-			hd_spawn(sieve, out);
+			if (hd_spawn(sieve, out) < 0)
+				abort();
 		}
 		put(out, n);
 	}
@@ -63,7 +66,8 @@ static void *first(void *arg)
 {
 	struct channel *numbers = channel_new();
 
-	hd_spawn(sieve, numbers);
+	if (hd_spawn(sieve, numbers) < 0)
+		abort();
 	for (int i = 2; i < LIMIT; i++)
 		put(numbers, i);
 	put(numbers, 0);

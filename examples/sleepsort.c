@@ -19,7 +19,8 @@ static void *wake_up(void *arg)
 static void *first(void *arg)
 {
 	for (int i = 0; i < count; i++)
-		hd_spawn(wake_up, (void *)numbers[i]);
+		if (hd_spawn(wake_up, (void *)numbers[i]) < 0)
+			hd_shutdown(1);
 	return arg;
 }
 

@@ -79,10 +79,8 @@ static void *player(void *arg)
 {
 	intptr_t me = (intptr_t)arg;
 
-	for (long i = rounds; i > 0; i--) {
-		hd_semaphore_wait(&turn[me], HD_FOREVER);
+	for (long i = rounds; i > 0 && hd_semaphore_wait(&turn[me], HD_FOREVER) == 0; i--)
 		hd_semaphore_signal(&turn[1 - me]);
-	}
 	return NULL;
 }
 

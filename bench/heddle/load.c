@@ -44,10 +44,8 @@ static void *play(void *arg)
 {
 	struct player *p = arg;
 
-	for (int i = 0; i < BENCH_MIX_ROUND_TRIPS; i++) {
-		hd_semaphore_wait(p->mine, HD_FOREVER);
+	for (int i = 0; i < BENCH_MIX_ROUND_TRIPS && hd_semaphore_wait(p->mine, HD_FOREVER) == 0; i++)
 		hd_semaphore_signal(p->other);
-	}
 	return NULL;
 }
 

@@ -13,8 +13,8 @@ static void *block(void *arg)
 {
 	(void)arg;
 	atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed); /* only counted */
-	hd_semaphore_wait(&gate, HD_FOREVER);
-	atomic_fetch_add_explicit(&left, 1, memory_order_relaxed);
+	if (hd_semaphore_wait(&gate, HD_FOREVER) == 0)
+		atomic_fetch_add_explicit(&left, 1, memory_order_relaxed);
 	return NULL;
 }
 

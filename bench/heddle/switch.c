@@ -66,10 +66,8 @@ static void *member(void *arg)
 	int i = (int)(intptr_t)arg;
 	struct hd_semaphore *mine = &turn[i], *next = &turn[(i + 1) % members];
 
-	for (long k = rounds; k > 0; k--) {
-		hd_semaphore_wait(mine, HD_FOREVER);
+	for (long k = rounds; k > 0 && hd_semaphore_wait(mine, HD_FOREVER) == 0; k--)
 		hd_semaphore_signal(next);
-	}
 	return NULL;
 }
 

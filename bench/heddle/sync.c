@@ -24,8 +24,7 @@ static long counter; /* the mutex guards it */
 
 static void *contender(void *arg)
 {
-	for (long i = rounds; i > 0; i--) {
-		hd_mutex_lock(&mutex, HD_FOREVER);
+	for (long i = rounds; i > 0 && hd_mutex_lock(&mutex, HD_FOREVER) == 0; i--) {
 		counter++;
 		hd_mutex_unlock(&mutex);
 	}
@@ -167,10 +166,10 @@ static void *taker(void *arg)
 {
 	int me = (int)(intptr_t)arg;
 
-	for (long i = rounds; i > 0; i--) {
-		hd_mutex_lock(&mutex, HD_FOREVER);
-		while (turn != me)
-			hd_condition_wait(&changed, &mutex, HD_FOREVER);
+	for (long i = rounds; i > 0 && hd_mutex_lock(&mutex, HD_FOREVER) == 0; i--) {
+		int err = 0;
+		while (err == 0 && turn != me)
+			err = hd_condition_wait(&changed, &mutex, HD_FOREVER);
 		turn = 1 - me;
 		hd_condition_signal(&changed);
 		hd_mutex_unlock(&mutex);

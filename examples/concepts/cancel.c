@@ -36,9 +36,9 @@ static void *first(void *arg)
 
 	hd_yield(); /* both sleep now */
 	hd_cancel(one);
-	hd_join(one, NULL, HD_FOREVER);
-	hd_terminate(two, HD_FOREVER); /* returns when it is dead */
-	if (hd_join_end(two, &end, HD_FOREVER) == 0)
+	if (hd_join(one, NULL, HD_FOREVER) != 0 || hd_terminate(two, HD_FOREVER) != 0) /* which returns when it is dead */
+		printf("they did not end\n");
+	else if (hd_join_end(two, &end, HD_FOREVER) == 0)
 		printf("stubborn: %s\n", end.kind == HD_END_KILLED ? "killed" : "something else");
 	return arg;
 }

@@ -8,17 +8,19 @@ static void *take_both(void *arg)
 {
 	struct hd_mutex *one = arg, *other = one == &cup ? &pot : &cup;
 
-	hd_mutex_lock(one, HD_FOREVER);
+	if (hd_mutex_lock(one, HD_FOREVER) != 0)
+		return NULL;
 	hd_yield(); /* the other process takes the other one */
-	hd_mutex_lock(other, HD_FOREVER);
-	printf("never printed\n");
+	if (hd_mutex_lock(other, HD_FOREVER) == 0)
+		printf("never printed\n");
 	return NULL;
 }
 
 static void *first(void *arg)
 {
-	hd_spawn_with(&(struct hd_spawn){ .name = "ann" }, take_both, &cup);
-	hd_spawn_with(&(struct hd_spawn){ .name = "bob" }, take_both, &pot);
+	if (hd_spawn_with(&(struct hd_spawn){ .name = "ann" }, take_both, &cup) < 0 ||
+	    hd_spawn_with(&(struct hd_spawn){ .name = "bob" }, take_both, &pot) < 0)
+		printf("no memory\n");
 	hd_sleep(HD_MS(50)); /* the circle closes meanwhile */
 	printf("first can still run\n");
 	hd_shutdown(0); /* terminates the two */

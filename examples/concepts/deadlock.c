@@ -7,7 +7,8 @@ static struct hd_semaphore letter;
 
 static void *reader(void *arg)
 {
-	hd_semaphore_wait(&letter, HD_FOREVER); /* nobody writes */
+	if (hd_semaphore_wait(&letter, HD_FOREVER) == 0) /* no process writes */
+		printf("a letter\n");
 	return arg;
 }
 
@@ -15,7 +16,8 @@ static void *first(void *arg)
 {
 	hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .name = "reader" }, reader, NULL);
 
-	hd_join(pid, NULL, HD_FOREVER);
+	if (hd_join(pid, NULL, HD_FOREVER) == 0)
+		printf("the reader has ended\n");
 	return arg;
 }
 

@@ -7,10 +7,10 @@ static struct hd_semaphore inside;
 
 static void *visitor(void *name)
 {
-	hd_event_wait(&gate, HD_FOREVER);
-	printf("%s is through the gate\n", (const char *)name);
-	hd_event_wait(&turnstile, HD_FOREVER);
-	printf("%s is in\n", (const char *)name);
+	if (hd_event_wait(&gate, HD_FOREVER) == 0)
+		printf("%s is through the gate\n", (const char *)name);
+	if (hd_event_wait(&turnstile, HD_FOREVER) == 0)
+		printf("%s is in\n", (const char *)name);
 	hd_semaphore_signal(&inside);
 	return NULL;
 }
@@ -25,10 +25,10 @@ static void *first(void *arg)
 	printf("the gate opens\n");
 	hd_event_set(&gate); /* for all who wait, and all who come */
 	hd_yield();
-	for (; visitors > 0; visitors--) {
+	for (int err = 0; err == 0 && visitors > 0; visitors--) {
 		printf("the turnstile turns\n");
 		hd_event_set(&turnstile); /* for one */
-		hd_semaphore_wait(&inside, HD_FOREVER);
+		err = hd_semaphore_wait(&inside, HD_FOREVER);
 	}
 	printf("the gate is %s, the turnstile is %s\n", hd_event_is_set(&gate) ? "open" : "closed",
 	       hd_event_is_set(&turnstile) ? "open" : "closed");

@@ -7,9 +7,10 @@ static int balance;
 
 static void *withdraw(void *arg)
 {
-	int amount = (int)(intptr_t)arg, err = 0;
+	int amount = (int)(intptr_t)arg, err = hd_monitor_enter(&account, HD_FOREVER);
 
-	hd_monitor_enter(&account, HD_FOREVER);
+	if (err != 0)
+		return NULL;
 	while (err == 0 && balance < amount)
 		err = hd_monitor_wait(&account, NULL, HD_FOREVER); /* inside again, whatever it answers */
 	if (err == 0) {
@@ -22,7 +23,8 @@ static void *withdraw(void *arg)
 
 static void deposit(int amount)
 {
-	hd_monitor_enter(&account, HD_FOREVER);
+	if (hd_monitor_enter(&account, HD_FOREVER) != 0)
+		return;
 	balance += amount;
 	printf("pays in %d\n", amount);
 	hd_monitor_signal_all(&account, NULL); /* each looks again whether it is enough */
@@ -35,9 +37,10 @@ static void *first(void *arg)
 
 	hd_yield(); /* both wait now */
 	deposit(50);
-	hd_join(small, NULL, HD_FOREVER);
-	deposit(80);
-	hd_join(big, NULL, HD_FOREVER);
+	if (hd_join(small, NULL, HD_FOREVER) == 0)
+		deposit(80);
+	if (hd_join(big, NULL, HD_FOREVER) == 0)
+		printf("both have what they wanted\n");
 	return arg;
 }
 

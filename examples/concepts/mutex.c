@@ -7,14 +7,16 @@ static struct hd_mutex lock = HD_MUTEX(HD_INHERIT);
 
 static void say_locked(void *text)
 {
-	hd_mutex_lock(&lock, HD_FOREVER); /* again: it is ours already */
+	if (hd_mutex_lock(&lock, HD_FOREVER) != 0) /* again: it is ours already */
+		return;
 	printf("%s\n", (const char *)text);
 	hd_mutex_unlock(&lock);
 }
 
 static void *high(void *arg)
 {
-	hd_mutex_critical(&lock, say_locked, (void *)"60 has the lock", HD_FOREVER);
+	if (hd_mutex_critical(&lock, say_locked, (void *)"60 has the lock", HD_FOREVER) != 0)
+		printf("60 has not\n");
 	return arg;
 }
 
@@ -26,7 +28,8 @@ static void *middle(void *arg)
 
 static void *low(void *arg)
 {
-	hd_mutex_lock(&lock, HD_FOREVER);
+	if (hd_mutex_lock(&lock, HD_FOREVER) != 0)
+		return arg;
 	hd_detach(hd_spawn_at(60, high, NULL));	  /* runs at once, and waits for the lock: we are 60 now */
 	hd_detach(hd_spawn_at(50, middle, NULL)); /* does not run: 50 is less than 60 */
 	say_locked((void *)"40 has the lock");

@@ -6,8 +6,8 @@ static struct hd_semaphore bell;
 
 static void *guard(void *arg)
 {
-	hd_semaphore_wait(&bell, HD_FOREVER);
-	printf("60 guard: at once\n");
+	if (hd_semaphore_wait(&bell, HD_FOREVER) == 0)
+		printf("60 guard: at once\n");
 	return arg;
 }
 

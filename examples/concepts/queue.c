@@ -30,8 +30,8 @@ static void *first(void *arg)
 	while ((err = hd_queue_next(numbers, &n, HD_FOREVER)) == 0)
 		printf("got %d\n", n);
 	printf("the end: %s\n", err == -EPIPE ? "closed and empty" : "something else");
-	hd_join(pid, NULL, HD_FOREVER); /* it must not use the queue any more */
-	hd_queue_drop(numbers);
+	if (pid < 0 || hd_join(pid, NULL, HD_FOREVER) == 0) /* it must not use the queue any more */
+		hd_queue_drop(numbers);
 	return arg;
 }
 

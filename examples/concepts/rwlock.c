@@ -7,7 +7,8 @@ static int price = 10;
 
 static void *reader(void *name)
 {
-	hd_rwlock_read(&lock, HD_FOREVER);
+	if (hd_rwlock_read(&lock, HD_FOREVER) != 0)
+		return NULL;
 	printf("%s reads %d\n", (const char *)name, price);
 	hd_yield(); /* others have a turn, and we have the lock */
 	printf("%s is done\n", (const char *)name);
@@ -17,7 +18,8 @@ static void *reader(void *name)
 
 static void *writer(void *arg)
 {
-	hd_rwlock_write(&lock, HD_FOREVER);
+	if (hd_rwlock_write(&lock, HD_FOREVER) != 0)
+		return arg;
 	price++;
 	printf("the writer writes %d\n", price);
 	hd_rwlock_unlock(&lock);

@@ -26,17 +26,21 @@ static void *server(void *arg)
 static void *first(void *arg)
 {
 	hd_pid pid;
+	int err = 0;
 
 	report = hd_after(HD_MS(20));
 	if ((work = hd_queue_new(sizeof(int), 0)) == NULL || (pid = hd_spawn(server, NULL)) < 0)
 		return arg;
-	for (int job = 1; job <= 2; job++)
-		hd_queue_put(work, &job, HD_FOREVER);
+	for (int job = 1; err == 0 && job <= 2; job++)
+		err = hd_queue_put(work, &job, HD_FOREVER);
 	hd_sleep_until(report + HD_MS(20));
-	hd_semaphore_signal(&stop);		     /* this ends the server's wait, */
-	hd_queue_put(work, &(int){ 3 }, HD_FOREVER); /* so this one is not taken */
-	hd_join(pid, NULL, HD_FOREVER);
-	hd_queue_drop(work);
+	hd_semaphore_signal(&stop); /* this ends the server's wait, */
+	if (err == 0)
+		err = hd_queue_put(work, &(int){ 3 }, HD_FOREVER); /* so this one is not taken */
+	if (err != 0)
+		printf("not all jobs were put\n");
+	if (hd_join(pid, NULL, HD_FOREVER) == 0)
+		hd_queue_drop(work);
 	return arg;
 }
 

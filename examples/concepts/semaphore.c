@@ -7,7 +7,8 @@ static struct hd_semaphore places = HD_SEMAPHORE(2), all_gone;
 static void *car(void *name)
 {
 	printf("%s comes\n", (const char *)name);
-	hd_semaphore_wait(&places, HD_FOREVER);
+	if (hd_semaphore_wait(&places, HD_FOREVER) != 0)
+		return NULL;
 	printf("%s parks\n", (const char *)name);
 	hd_yield(); /* the others have a turn */
 	printf("%s leaves\n", (const char *)name);
@@ -23,8 +24,8 @@ static void *first(void *arg)
 
 	for (int i = 0; i < 4; i++)
 		cars += hd_detach(hd_spawn(car, (void *)names[i])) == 0;
-	while (cars-- > 0)
-		hd_semaphore_wait(&all_gone, HD_FOREVER);
+	while (cars > 0 && hd_semaphore_wait(&all_gone, HD_FOREVER) == 0)
+		cars--;
 	printf("a place is free: %s\n", hd_semaphore_is_signaled(&places) ? "yes" : "no");
 	return arg;
 }

@@ -23,8 +23,8 @@ static void *first(void *arg)
 	start = hd_now();
 	for (intptr_t ms = 30; ms > 0; ms -= 10)
 		sleepers += hd_detach(hd_spawn(sleeper, (void *)ms)) == 0;
-	while (sleepers-- > 0)
-		hd_semaphore_wait(&awake, HD_FOREVER);
+	while (sleepers > 0 && hd_semaphore_wait(&awake, HD_FOREVER) == 0)
+		sleepers--;
 
 	hd_time until = hd_after(HD_MS(20)); /* for the whole loop */
 	while ((err = hd_semaphore_wait(&letters, until)) == 0)

@@ -23,9 +23,10 @@ static void *visit(void *arg)
 		begin_visit(2 * node);
 		begin_visit(2 * node + 1);
 	}
-	hd_mutex_lock(&lock, HD_FOREVER);
-	sum += (int)node;
-	hd_mutex_unlock(&lock);
+	if (hd_mutex_lock(&lock, HD_FOREVER) == 0) {
+		sum += (int)node;
+		hd_mutex_unlock(&lock);
+	}
 	hd_waitgroup_done(&visits);
 	return NULL;
 }
@@ -33,8 +34,8 @@ static void *visit(void *arg)
 static void *first(void *arg)
 {
 	begin_visit(1);
-	hd_waitgroup_wait(&visits, HD_FOREVER);
-	printf("the nodes 1 to 15 add up to %d\n", sum);
+	if (hd_waitgroup_wait(&visits, HD_FOREVER) == 0)
+		printf("the nodes 1 to 15 add up to %d\n", sum);
 	return arg;
 }
 

@@ -48,7 +48,7 @@ static void let_others_go(int from)
 
 static void cross(int from)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	bool at_once = may_go(from);
 	if (at_once)
 		set_out(from);
@@ -56,7 +56,7 @@ static void cross(int from)
 		waiting[from]++;
 	hd_semaphore_signal(&mutex);
 	if (!at_once)
-		hd_semaphore_wait(&go[from], HD_FOREVER);
+		CHECK(hd_semaphore_wait(&go[from], HD_FOREVER) == 0);
 
 	CHECK(++crossing[from] <= ROPE);
 	CHECK(crossing[!from] == 0);
@@ -64,7 +64,7 @@ static void cross(int from)
 	CHECK(crossing[!from] == 0);
 	crossing[from]--;
 
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	on_rope--;
 	crossed++;
 	let_others_go(from);

@@ -16,7 +16,7 @@ static bool closed;		   /* set when there are no customers left */
 /* False if there is no chair. */
 static bool find_chair(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	int taken = waiting;
 	hd_checkpoint(); /* without the lock, two would find the last chair */
 	if (taken == CHAIRS)
@@ -34,10 +34,10 @@ static void *customer(void *arg)
 		return arg;
 	hd_semaphore_signal(&customers);
 
-	hd_semaphore_wait(&come_here, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&come_here, HD_FOREVER) == 0);
 	CHECK(++in_chair == 1);
 	hd_semaphore_signal(&seated);
-	hd_semaphore_wait(&haircut, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&haircut, HD_FOREVER) == 0);
 	CHECK(--in_chair == 0);
 	served++;
 	hd_semaphore_signal(&gone);
@@ -47,21 +47,21 @@ static void *customer(void *arg)
 static void *barber(void *arg)
 {
 	for (;;) {
-		hd_semaphore_wait(&customers, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&customers, HD_FOREVER) == 0);
 		if (closed)
 			return arg;
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		waiting--;
 		hd_semaphore_signal(&mutex);
 
 		hd_semaphore_signal(&come_here);
-		hd_semaphore_wait(&seated, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&seated, HD_FOREVER) == 0);
 		CHECK(in_chair == 1);
 		hd_yield(); /* it cuts */
 		CHECK(in_chair == 1);
 		cuts++;
 		hd_semaphore_signal(&haircut);
-		hd_semaphore_wait(&gone, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&gone, HD_FOREVER) == 0);
 		CHECK(served == cuts);
 	}
 }

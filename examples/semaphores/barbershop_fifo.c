@@ -38,7 +38,7 @@ static void sit_down(int who)
 /* False if the shop is full. */
 static bool come_in(int me)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	bool room = inside < SHOP;
 	hd_checkpoint();
 	if (!room) {
@@ -61,16 +61,16 @@ static void *customer(void *arg)
 
 	if (!come_in(me))
 		return arg;
-	hd_semaphore_wait(&of[me].chair, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&of[me].chair, HD_FOREVER) == 0);
 	CHECK(++in_chairs <= BARBERS);
 	hd_semaphore_signal(&of[me].seated);
-	hd_semaphore_wait(&of[me].cut, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&of[me].cut, HD_FOREVER) == 0);
 	in_chairs--;
 	of[me].paid = true;
 	hd_semaphore_signal(&of[me].payment);
-	hd_semaphore_wait(&of[me].receipt, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&of[me].receipt, HD_FOREVER) == 0);
 
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	inside--;
 	hd_semaphore_signal(&mutex);
 	return arg;
@@ -78,7 +78,7 @@ static void *customer(void *arg)
 
 static int next_customer(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	int who = sofa.who[sofa.head++];
 	CHECK(of[who].arrival == called++);
 	if (standing.head < standing.tail)
@@ -90,17 +90,17 @@ static int next_customer(void)
 static void *barber(void *arg)
 {
 	for (;;) {
-		hd_semaphore_wait(&on_sofa, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&on_sofa, HD_FOREVER) == 0);
 		if (closed)
 			return arg;
 		int who = next_customer();
 		hd_semaphore_signal(&of[who].chair);
-		hd_semaphore_wait(&of[who].seated, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&of[who].seated, HD_FOREVER) == 0);
 		CHECK(in_chairs > 0);
 		hd_semaphore_signal(&of[who].cut);
-		hd_semaphore_wait(&of[who].payment, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&of[who].payment, HD_FOREVER) == 0);
 
-		hd_semaphore_wait(&till, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&till, HD_FOREVER) == 0);
 		CHECK(++at_till == 1);
 		CHECK(of[who].paid);
 		hd_yield();

@@ -18,20 +18,20 @@ static _Atomic int done[PHASES + 1]; /* by phase: how many have finished it */
 
 static void gather(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	if (++here == WORKERS)
 		signal_many(&first_gate, WORKERS);
 	hd_semaphore_signal(&mutex);
-	hd_semaphore_wait(&first_gate, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&first_gate, HD_FOREVER) == 0);
 }
 
 static void part(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	if (--here == 0)
 		signal_many(&second_gate, WORKERS);
 	hd_semaphore_signal(&mutex);
-	hd_semaphore_wait(&second_gate, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&second_gate, HD_FOREVER) == 0);
 }
 
 static void *work(void *arg)

@@ -18,13 +18,13 @@ static _Atomic int inside[KINDS], visits;
 
 static void visit(int kind)
 {
-	hd_semaphore_wait(&door, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&door, HD_FOREVER) == 0);
 	int mine = came++;
 	group_enter(&kinds[kind], &bathroom);
 	CHECK(went_in++ == mine); /* nobody was overtaken */
 	hd_semaphore_signal(&door);
 
-	hd_semaphore_wait(&cabins, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&cabins, HD_FOREVER) == 0);
 	CHECK(++inside[kind] <= CABINS);
 	CHECK(inside[!kind] == 0);
 	hd_yield();

@@ -15,8 +15,8 @@ static int taken_of[PRODUCERS], taken;
 
 static void put(int item)
 {
-	hd_semaphore_wait(&room, HD_FOREVER);
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&room, HD_FOREVER) == 0);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	int slot = (oldest + filled) % SLOTS;
 	CHECK(filled < SLOTS);
 	CHECK(ring[slot] == 0);
@@ -29,8 +29,8 @@ static void put(int item)
 
 static void take(void)
 {
-	hd_semaphore_wait(&items, HD_FOREVER);
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&items, HD_FOREVER) == 0);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	int item = ring[oldest], producer = item % PRODUCERS;
 	CHECK(filled > 0);
 	CHECK(item > 0);

@@ -18,7 +18,7 @@ static int children_seen, adults_seen;
 /* Counts those who are in the rooms. An adult is there before it is counted on, and after; a child is not. */
 static void call_the_roll(int more_children, int more_adults)
 {
-	hd_semaphore_wait(&roll, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&roll, HD_FOREVER) == 0);
 	children_seen += more_children;
 	adults_seen += more_adults;
 	CHECK(children_seen <= adults_seen * RATIO);
@@ -42,7 +42,7 @@ static void look_round(void)
 /* Adds n to what mutex guards; somebody may go on because of it. */
 static void change(int *what, int n)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	*what += n;
 	look_round();
 	hd_semaphore_signal(&mutex);
@@ -52,7 +52,7 @@ static void *child(void *arg)
 {
 	for (int i = 0; i < DAYS; i++) {
 		change(&children_waiting, 1);
-		hd_semaphore_wait(&come_in, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&come_in, HD_FOREVER) == 0);
 		call_the_roll(1, 0);
 		hd_yield();
 		call_the_roll(-1, 0);
@@ -68,9 +68,9 @@ static void work(struct hd_semaphore *until)
 	call_the_roll(0, 1);
 	change(&adults, 1);
 	if (until != NULL)
-		hd_semaphore_wait(until, HD_FOREVER);
+		CHECK(hd_semaphore_wait(until, HD_FOREVER) == 0);
 	change(&adults_waiting, 1);
-	hd_semaphore_wait(&go_home, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&go_home, HD_FOREVER) == 0);
 	call_the_roll(0, -1);
 	change(&shifts, 1);
 }

@@ -20,9 +20,9 @@ static _Atomic bool judge_in;
 
 static void enter(int *count)
 {
-	hd_semaphore_wait(&entrance, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&entrance, HD_FOREVER) == 0);
 	CHECK(!judge_in);
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	++*count;
 	hd_semaphore_signal(&mutex);
 	hd_semaphore_signal(&entrance);
@@ -41,13 +41,13 @@ static void *immigrant(void *arg)
 	enter(&entered);
 	hd_semaphore_signal(&has_come);
 	hd_yield();
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	CHECK(++checked_in <= entered);
 	tell_waiting_judge();
 	hd_semaphore_signal(&mutex);
-	hd_semaphore_wait(&certificate, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&certificate, HD_FOREVER) == 0);
 
-	hd_semaphore_wait(&way_out, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&way_out, HD_FOREVER) == 0);
 	CHECK(!judge_in);
 	CHECK(++citizens <= confirmed);
 	hd_semaphore_signal(&way_out);
@@ -63,13 +63,13 @@ static void *spectator(void *arg)
 
 static void confirm_all(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	judge_waits = true;
 	tell_waiting_judge();
 	hd_semaphore_signal(&mutex);
-	hd_semaphore_wait(&all_checked_in, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&all_checked_in, HD_FOREVER) == 0);
 
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	CHECK(checked_in == entered);
 	for (; entered > 0; entered--, confirmed++)
 		hd_semaphore_signal(&certificate);
@@ -82,8 +82,8 @@ static void *judge(void *arg)
 	for (int hearing = 1; hearing <= HEARINGS; hearing++) {
 		if (hearing == HEARINGS)
 			wait_many(&has_come, IMMIGRANTS);
-		hd_semaphore_wait(&entrance, HD_FOREVER);
-		hd_semaphore_wait(&way_out, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&entrance, HD_FOREVER) == 0);
+		CHECK(hd_semaphore_wait(&way_out, HD_FOREVER) == 0);
 		judge_in = true;
 		confirm_all();
 		hd_yield();

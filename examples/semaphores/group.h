@@ -17,15 +17,15 @@ struct group {
 
 static inline void group_enter(struct group *g, struct hd_semaphore *room)
 {
-	hd_semaphore_wait(&g->mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&g->mutex, HD_FOREVER) == 0);
 	if (++g->members == 1)
-		hd_semaphore_wait(room, HD_FOREVER);
+		CHECK(hd_semaphore_wait(room, HD_FOREVER) == 0);
 	hd_semaphore_signal(&g->mutex);
 }
 
 static inline void group_leave(struct group *g, struct hd_semaphore *room)
 {
-	hd_semaphore_wait(&g->mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&g->mutex, HD_FOREVER) == 0);
 	if (--g->members == 0)
 		hd_semaphore_signal(room);
 	hd_semaphore_signal(&g->mutex);

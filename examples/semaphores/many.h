@@ -14,7 +14,7 @@ static inline void signal_many(struct hd_semaphore *s, int n)
 static inline void wait_many(struct hd_semaphore *s, int n)
 {
 	while (n-- > 0)
-		hd_semaphore_wait(s, HD_FOREVER);
+		CHECK(hd_semaphore_wait(s, HD_FOREVER) == 0);
 }
 
 #endif

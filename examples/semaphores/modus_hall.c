@@ -31,7 +31,7 @@ static void take_a_vote(int kind)
 
 static void step_on(int kind)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	bool at_once = may_go(kind);
 	if (at_once) {
 		CHECK(!outvoted[kind]);
@@ -42,12 +42,12 @@ static void step_on(int kind)
 	take_a_vote(!kind);
 	hd_semaphore_signal(&mutex);
 	if (!at_once)
-		hd_semaphore_wait(&go[kind], HD_FOREVER);
+		CHECK(hd_semaphore_wait(&go[kind], HD_FOREVER) == 0);
 }
 
 static void step_off(int kind)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	CHECK(on_path[!kind] == 0);
 	walks++;
 	--on_path[kind];

@@ -34,11 +34,11 @@ static void *philosopher(void *arg)
 	int who = number_of(arg), next = (who + 1) % PHILOSOPHERS;
 
 	for (int i = 0; i < MEALS; i++) {
-		hd_semaphore_wait(&chairs, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&chairs, HD_FOREVER) == 0);
 		CHECK(++sitting < PHILOSOPHERS);
-		hd_semaphore_wait(&forks[who], HD_FOREVER);
+		CHECK(hd_semaphore_wait(&forks[who], HD_FOREVER) == 0);
 		hd_yield(); /* the moment in which all could have one fork */
-		hd_semaphore_wait(&forks[next], HD_FOREVER);
+		CHECK(hd_semaphore_wait(&forks[next], HD_FOREVER) == 0);
 		eat(who);
 		hd_semaphore_signal(&forks[next]);
 		hd_semaphore_signal(&forks[who]);

@@ -54,7 +54,7 @@ static void row(void)
 
 static void cross(int kind)
 {
-	hd_semaphore_wait(&bank, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&bank, HD_FOREVER) == 0);
 	if (four_are_here(kind)) {
 		in_boat[kind]++;
 		row();
@@ -62,7 +62,7 @@ static void cross(int kind)
 	} else {
 		waiting[kind]++;
 		hd_semaphore_signal(&bank);
-		hd_semaphore_wait(&board[kind], HD_FOREVER);
+		CHECK(hd_semaphore_wait(&board[kind], HD_FOREVER) == 0);
 		in_boat[kind]++;
 		hd_semaphore_signal(&aboard);
 	}

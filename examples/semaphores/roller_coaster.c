@@ -24,16 +24,16 @@ static int done;
 
 static void *passenger(void *arg)
 {
-	hd_semaphore_wait(&get_in, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&get_in, HD_FOREVER) == 0);
 	int car = at_platform;
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	CHECK(cars[car].aboard < SEATS);
 	if (++cars[car].aboard == SEATS)
 		hd_semaphore_signal(&full);
 	hd_semaphore_signal(&mutex);
 
-	hd_semaphore_wait(&cars[car].get_out, HD_FOREVER);
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&cars[car].get_out, HD_FOREVER) == 0);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	done++;
 	if (--cars[car].aboard == 0)
 		hd_semaphore_signal(&cars[car].empty);
@@ -43,11 +43,11 @@ static void *passenger(void *arg)
 
 static void load(int me)
 {
-	hd_semaphore_wait(&cars[me].may_load, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&cars[me].may_load, HD_FOREVER) == 0);
 	CHECK(cars[me].aboard == 0);
 	at_platform = me;
 	signal_many(&get_in, SEATS);
-	hd_semaphore_wait(&full, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&full, HD_FOREVER) == 0);
 	CHECK(at_platform == me);
 	CHECK(cars[me].aboard == SEATS);
 	cars[me].ride = loaded++;
@@ -56,11 +56,11 @@ static void load(int me)
 
 static void unload(int me)
 {
-	hd_semaphore_wait(&cars[me].may_unload, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&cars[me].may_unload, HD_FOREVER) == 0);
 	CHECK(cars[me].ride == unloaded++);
 	CHECK(cars[me].aboard == SEATS);
 	signal_many(&cars[me].get_out, SEATS);
-	hd_semaphore_wait(&cars[me].empty, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&cars[me].empty, HD_FOREVER) == 0);
 	CHECK(cars[me].aboard == 0);
 	carried += SEATS;
 	hd_semaphore_signal(&cars[(me + 1) % CARS].may_unload);

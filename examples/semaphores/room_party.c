@@ -41,17 +41,17 @@ static void look_round(void)
 static void *student(void *arg)
 {
 	for (int i = 0; i < VISITS; i++) {
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		students_waiting++;
 		look_round();
 		hd_semaphore_signal(&mutex);
-		hd_semaphore_wait(&enter, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&enter, HD_FOREVER) == 0);
 
 		in_room++;
 		hd_yield();
 		in_room--;
 
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		students--;
 		visits++;
 		if (students == 0 && dean_is == BREAKING_UP)
@@ -64,7 +64,7 @@ static void *student(void *arg)
 
 static void dean_moves(int where)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	dean_is = where;
 	look_round();
 	hd_semaphore_signal(&mutex);
@@ -74,10 +74,10 @@ static void *dean(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		dean_moves(WAITING);
-		hd_semaphore_wait(&dean_enter, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&dean_enter, HD_FOREVER) == 0);
 		bool party = dean_is == BREAKING_UP; /* nobody else changes it while the dean is in */
 		if (party)
-			hd_semaphore_wait(&all_gone, HD_FOREVER);
+			CHECK(hd_semaphore_wait(&all_gone, HD_FOREVER) == 0);
 		for (int look = 0; look < 4; look++) {
 			CHECK(in_room == 0);
 			hd_yield();

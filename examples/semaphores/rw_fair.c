@@ -20,7 +20,7 @@ static _Atomic int came, went_in; /* to the door, into the room */
 static void *reader(void *arg)
 {
 	for (int visit = 0; visit < VISITS; visit++) {
-		hd_semaphore_wait(&door, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&door, HD_FOREVER) == 0);
 		int mine = came++;
 		group_enter(&readers, &room);
 		reading++;
@@ -41,9 +41,9 @@ static void *reader(void *arg)
 static void *writer(void *arg)
 {
 	for (int visit = 0; visit < VISITS; visit++) {
-		hd_semaphore_wait(&door, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&door, HD_FOREVER) == 0);
 		int mine = came++;
-		hd_semaphore_wait(&room, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&room, HD_FOREVER) == 0);
 		CHECK(++writing == 1);
 		CHECK(went_in++ == mine);
 		hd_semaphore_signal(&door);

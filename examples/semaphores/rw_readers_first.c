@@ -21,11 +21,11 @@ static int met; /* guarded by meeting */
 
 static void meet_the_others(void)
 {
-	hd_semaphore_wait(&meeting, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&meeting, HD_FOREVER) == 0);
 	if (++met == READERS)
 		signal_many(&all_met, READERS);
 	hd_semaphore_signal(&meeting);
-	hd_semaphore_wait(&all_met, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&all_met, HD_FOREVER) == 0);
 	CHECK(writing == 0);
 }
 
@@ -50,7 +50,7 @@ static void *reader(void *arg)
 static void *writer(void *arg)
 {
 	for (int visit = 0; visit < VISITS; visit++) {
-		hd_semaphore_wait(&room, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&room, HD_FOREVER) == 0);
 		CHECK(++writing == 1);
 		page[0]++;
 		hd_yield();

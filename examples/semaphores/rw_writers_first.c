@@ -19,7 +19,7 @@ static _Atomic int writers_about; /* those who have shut the door, or found it s
 static void *reader(void *arg)
 {
 	for (int visit = 0; visit < VISITS; visit++) {
-		hd_semaphore_wait(&readers_door, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&readers_door, HD_FOREVER) == 0);
 		group_enter(&readers, &room);
 		reading++;
 		CHECK(writers_about == 0);
@@ -41,7 +41,7 @@ static void *writer(void *arg)
 	for (int visit = 0; visit < VISITS; visit++) {
 		group_enter(&writers, &readers_door);
 		writers_about++;
-		hd_semaphore_wait(&room, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&room, HD_FOREVER) == 0);
 		CHECK(++writing == 1);
 		page[0]++;
 		hd_yield();

@@ -21,23 +21,23 @@ static int flights, answers; /* Santa's */
 static void *reindeer(void *arg)
 {
 	for (int year = 0; year < YEARS; year++) {
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		if (++back == REINDEER)
 			hd_semaphore_signal(&wake_up);
 		hd_semaphore_signal(&mutex);
-		hd_semaphore_wait(&harness, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&harness, HD_FOREVER) == 0);
 		CHECK(with_santa == 0);
 		in_harness++;
 		hd_semaphore_signal(&harnessed);
-		hd_semaphore_wait(&holidays, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&holidays, HD_FOREVER) == 0);
 	}
 	return arg;
 }
 
 static void *elf(void *arg)
 {
-	hd_semaphore_wait(&elves_door, HD_FOREVER);
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&elves_door, HD_FOREVER) == 0);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	CHECK(asking < THREE);
 	if (++asking == THREE)
 		hd_semaphore_signal(&wake_up); /* and the door stays shut */
@@ -45,12 +45,12 @@ static void *elf(void *arg)
 		hd_semaphore_signal(&elves_door);
 	hd_semaphore_signal(&mutex);
 
-	hd_semaphore_wait(&question, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&question, HD_FOREVER) == 0);
 	CHECK(++with_santa <= THREE);
 	CHECK(in_harness == 0);
 	hd_semaphore_signal(&answered);
 
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	if (--asking == 0)
 		hd_semaphore_signal(&elves_door);
 	hd_semaphore_signal(&mutex);
@@ -80,8 +80,8 @@ static void answer(void)
 static void *santa(void *arg)
 {
 	for (int i = 0; i < WAKES; i++) {
-		hd_semaphore_wait(&wake_up, HD_FOREVER);
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&wake_up, HD_FOREVER) == 0);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		bool christmas = back == REINDEER;
 		CHECK(christmas || asking == THREE);
 		if (christmas)

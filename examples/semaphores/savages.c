@@ -14,10 +14,10 @@ static int servings, eaten, cooked;
 static void *savage(void *arg)
 {
 	for (int i = 0; i < HELPINGS; i++) {
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		if (servings == 0) {
 			hd_semaphore_signal(&empty);
-			hd_semaphore_wait(&full, HD_FOREVER);
+			CHECK(hd_semaphore_wait(&full, HD_FOREVER) == 0);
 			CHECK(servings == POT);
 		}
 		int left = servings - 1;
@@ -34,7 +34,7 @@ static void *savage(void *arg)
 static void *cook(void *arg)
 {
 	for (int i = 0; i < FILLINGS; i++) {
-		hd_semaphore_wait(&empty, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&empty, HD_FOREVER) == 0);
 		CHECK(servings == 0);
 		hd_yield(); /* it cooks */
 		servings += POT;

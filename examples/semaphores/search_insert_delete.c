@@ -54,7 +54,7 @@ static void *inserter(void *arg)
 
 	for (int i = 0, length; i < TIMES; i++) {
 		group_enter(&inserters, &no_inserters);
-		hd_semaphore_wait(&insertion, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&insertion, HD_FOREVER) == 0);
 		CHECK(++inserting == 1);
 		struct node *last = walk(&length);
 		hd_checkpoint();
@@ -71,8 +71,8 @@ static void *inserter(void *arg)
 static void *deleter(void *arg)
 {
 	for (int i = 0; i < TIMES; i++) {
-		hd_semaphore_wait(&no_searchers, HD_FOREVER);
-		hd_semaphore_wait(&no_inserters, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&no_searchers, HD_FOREVER) == 0);
+		CHECK(hd_semaphore_wait(&no_inserters, HD_FOREVER) == 0);
 		CHECK(++deleting == 1);
 		struct node *n = head.next;
 		hd_yield();

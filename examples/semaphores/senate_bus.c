@@ -19,17 +19,17 @@ static int passengers;
 
 static void *rider(void *arg)
 {
-	hd_semaphore_wait(&stop, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&stop, HD_FOREVER) == 0);
 	CHECK(!boarding);
 	int bus = buses;
 	waiting++;
 	hd_semaphore_signal(&stop);
 	hd_semaphore_signal(&at_stop);
 
-	hd_semaphore_wait(&get_in, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&get_in, HD_FOREVER) == 0);
 	CHECK(boarding);
 	CHECK(buses > bus); /* not one that stood there when I came */
-	hd_semaphore_wait(&door, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&door, HD_FOREVER) == 0);
 	CHECK(++passengers <= SEATS);
 	hd_semaphore_signal(&door);
 	hd_semaphore_signal(&aboard);
@@ -38,7 +38,7 @@ static void *rider(void *arg)
 
 static void bus_comes(void)
 {
-	hd_semaphore_wait(&stop, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&stop, HD_FOREVER) == 0);
 	int n = waiting < SEATS ? waiting : SEATS;
 	boarding = true;
 	buses++;

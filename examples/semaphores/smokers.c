@@ -24,7 +24,7 @@ static void *agent(void *arg)
 	int all_but = number_of(arg);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		hd_semaphore_wait(&table, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&table, HD_FOREVER) == 0);
 		lacking = all_but;
 		hd_semaphore_signal(&thing[(all_but + 1) % THINGS]);
 		hd_yield();
@@ -38,8 +38,8 @@ static void *porter(void *arg)
 	int mine = number_of(arg);
 
 	for (int i = 0; i < ROUNDS * (THINGS - 1); i++) {
-		hd_semaphore_wait(&thing[mine], HD_FOREVER);
-		hd_semaphore_wait(&mutex, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&thing[mine], HD_FOREVER) == 0);
+		CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 		int other = (mine + 1) % THINGS, third = (mine + 2) % THINGS;
 		CHECK(!reported[mine]);
 		CHECK(!(reported[other] && reported[third]));
@@ -62,7 +62,7 @@ static void *smoker(void *arg)
 	int has = number_of(arg);
 
 	for (int i = 0; i < ROUNDS; i++) {
-		hd_semaphore_wait(&may_smoke[has], HD_FOREVER);
+		CHECK(hd_semaphore_wait(&may_smoke[has], HD_FOREVER) == 0);
 		CHECK(lacking == has);
 		CHECK(smoked[has]++ == i);
 		cigarettes++;

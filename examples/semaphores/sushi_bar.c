@@ -26,7 +26,7 @@ static void take_seat(void)
 
 static void arrive(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	bool wait = party;
 	if (wait)
 		waiting++;
@@ -34,12 +34,12 @@ static void arrive(void)
 		take_seat();
 	hd_semaphore_signal(&mutex);
 	if (wait)
-		hd_semaphore_wait(&seat, HD_FOREVER);
+		CHECK(hd_semaphore_wait(&seat, HD_FOREVER) == 0);
 }
 
 static void leave(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	visits++;
 	if (--seated == 0) {
 		party = false;

@@ -15,18 +15,18 @@ static int present, bonded_hydrogen, bonded_oxygen, molecules;
 
 static void find_partners(void)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	if (++present == ATOMS) {
 		present = 0;
 		signal_many(&complete, ATOMS);
 	}
 	hd_semaphore_signal(&mutex);
-	hd_semaphore_wait(&complete, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&complete, HD_FOREVER) == 0);
 }
 
 static void bond(int *kind)
 {
-	hd_semaphore_wait(&mutex, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&mutex, HD_FOREVER) == 0);
 	CHECK(present == 0); /* nobody for the next molecule yet */
 	++*kind;
 	hd_checkpoint();
@@ -43,7 +43,7 @@ static void bond(int *kind)
 
 static void *hydrogen(void *arg)
 {
-	hd_semaphore_wait(&hydrogen_places, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&hydrogen_places, HD_FOREVER) == 0);
 	find_partners();
 	bond(&bonded_hydrogen);
 	return arg;
@@ -51,7 +51,7 @@ static void *hydrogen(void *arg)
 
 static void *oxygen(void *arg)
 {
-	hd_semaphore_wait(&oxygen_places, HD_FOREVER);
+	CHECK(hd_semaphore_wait(&oxygen_places, HD_FOREVER) == 0);
 	find_partners();
 	bond(&bonded_oxygen);
 	return arg;

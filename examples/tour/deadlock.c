@@ -8,10 +8,11 @@ static struct hd_semaphore fork_1 = HD_SEMAPHORE(1), fork_2 = HD_SEMAPHORE(1);
 
 static void dine(struct hd_semaphore *one, struct hd_semaphore *other)
 {
-	hd_semaphore_wait(one, HD_FOREVER);
+	if (hd_semaphore_wait(one, HD_FOREVER) != 0)
+		return;
 	hd_yield(); /* the other philosopher takes the other fork */
-	hd_semaphore_wait(other, HD_FOREVER);
-	printf("  never printed\n");
+	if (hd_semaphore_wait(other, HD_FOREVER) == 0)
+		printf("  never printed\n");
 }
 
 static void *socrates(void *arg)
@@ -28,8 +29,9 @@ static void *plato(void *arg)
 
 static void *table(void *arg)
 {
-	hd_spawn_with(&(struct hd_spawn){ .name = "socrates" }, socrates, NULL);
-	hd_spawn_with(&(struct hd_spawn){ .name = "plato" }, plato, NULL);
+	if (hd_spawn_with(&(struct hd_spawn){ .name = "socrates" }, socrates, NULL) < 0 ||
+	    hd_spawn_with(&(struct hd_spawn){ .name = "plato" }, plato, NULL) < 0)
+		hd_shutdown(1);
 	return arg;
 }
 

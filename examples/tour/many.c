@@ -7,10 +7,10 @@ static void say(const char *what, hd_time started)
 {
 	struct hd_stats s;
 
-	hd_stats(&s);
 	progress(NULL, 0, 0);
-	printf("  %s: %s processes are there, %s have ended; it took %.2f s\n", what, thousands((long)s.live_processes),
-	       thousands((long)s.ended), (double)(hd_now() - started) / 1e9);
+	if (hd_stats(&s) == 0)
+		printf("  %s: %s processes are there, %s have ended; it took %.2f s\n", what, thousands((long)s.live_processes),
+		       thousands((long)s.ended), (double)(hd_now() - started) / 1e9);
 }
 
 /* tour: begin */
@@ -19,8 +19,8 @@ static struct hd_waitgroup inside;
 
 static void *visitor(void *arg)
 {
-	hd_semaphore_wait(&gate, HD_FOREVER);
-	hd_waitgroup_done(&inside);
+	if (hd_semaphore_wait(&gate, HD_FOREVER) == 0)
+		hd_waitgroup_done(&inside);
 	return arg;
 }
 
@@ -48,8 +48,8 @@ static void *gatekeeper(void *arg)
 			progress("they go", i, n);
 		}
 	}
-	hd_waitgroup_wait(&inside, HD_FOREVER);
-	say("all went through", start);
+	if (hd_waitgroup_wait(&inside, HD_FOREVER) == 0)
+		say("all went through", start);
 	return arg;
 }
 

@@ -25,10 +25,8 @@ static void *echo(void *arg)
 {
 	long n = *(long *)arg;
 
-	for (long i = 0; i < n; i++) {
-		hd_semaphore_wait(&there, HD_FOREVER);
+	for (long i = 0; i < n && hd_semaphore_wait(&there, HD_FOREVER) == 0; i++)
 		hd_semaphore_signal(&back);
-	}
 	return NULL;
 }
 
@@ -40,13 +38,15 @@ static void yields(long n)
 	long half = n / 2;
 	hd_pid other = hd_spawn(yielder, &half);
 	yielder(&half);
-	hd_join(other, NULL, HD_FOREVER);
+	if (hd_join(other, NULL, HD_FOREVER) != 0)
+		abort();
 }
 
 static void spawns(long n)
 {
 	for (long i = 0; i < n; i++)
-		hd_join(hd_spawn(nothing, NULL), NULL, HD_FOREVER);
+		if (hd_join(hd_spawn(nothing, NULL), NULL, HD_FOREVER) != 0)
+			abort();
 }
 
 static void round_trips(long n)
@@ -54,9 +54,11 @@ static void round_trips(long n)
 	hd_pid other = hd_spawn(echo, &n);
 	for (long i = 0; i < n; i++) {
 		hd_semaphore_signal(&there);
-		hd_semaphore_wait(&back, HD_FOREVER);
+		if (hd_semaphore_wait(&back, HD_FOREVER) != 0)
+			abort();
 	}
-	hd_join(other, NULL, HD_FOREVER);
+	if (hd_join(other, NULL, HD_FOREVER) != 0)
+		abort();
 }
 /* tour: end */
 
@@ -77,7 +79,8 @@ static double cost(void (*some)(long n), long n)
 
 static void *wait_there(void *arg)
 {
-	hd_semaphore_wait(&there, HD_FOREVER);
+	if (hd_semaphore_wait(&there, HD_FOREVER) != 0)
+		abort();
 	return arg;
 }
 
@@ -86,7 +89,8 @@ static double bytes_per_blocked(void)
 	long before = memory_used();
 
 	for (int i = 0; i < BLOCKED; i++)
-		hd_spawn_with(&(struct hd_spawn){ .detached = true }, wait_there, NULL);
+		if (hd_spawn_with(&(struct hd_spawn){ .detached = true }, wait_there, NULL) < 0)
+			abort();
 	hd_yield();
 	return (double)(memory_used() - before) / BLOCKED;
 }

@@ -7,8 +7,8 @@ static struct hd_semaphore alarm_bell;
 static void *fire_brigade(void *arg)
 {
 	printf("  80: asleep until the bell rings\n");
-	hd_semaphore_wait(&alarm_bell, HD_FOREVER);
-	printf("  80: out at once\n");
+	if (hd_semaphore_wait(&alarm_bell, HD_FOREVER) == 0)
+		printf("  80: out at once\n");
 	return arg;
 }
 
@@ -20,8 +20,9 @@ static void *gardener(void *arg)
 
 static void *citizen(void *arg)
 {
-	hd_spawn_at(HD_PRIORITY_SYSTEM_BACKGROUND, gardener, NULL);
-	hd_spawn_at(HD_PRIORITY_TIMING, fire_brigade, NULL); /* higher: runs before hd_spawn_at returns */
+	if (hd_spawn_at(HD_PRIORITY_SYSTEM_BACKGROUND, gardener, NULL) < 0 ||
+	    hd_spawn_at(HD_PRIORITY_TIMING, fire_brigade, NULL) < 0) /* higher: runs before hd_spawn_at returns */
+		hd_shutdown(1);
 	printf("  40: rings the bell\n");
 	hd_semaphore_signal(&alarm_bell); /* and so does this */
 	printf("  40: goes on\n");

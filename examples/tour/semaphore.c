@@ -16,7 +16,8 @@ static void *barista(void *arg)
 
 static void *customer(void *arg)
 {
-	hd_spawn(barista, NULL);
+	if (hd_spawn(barista, NULL) < 0)
+		hd_shutdown(1);
 	if (hd_semaphore_wait(&coffee, hd_after(HD_MS(100))) == -ETIMEDOUT)
 		printf("  customer: not within 100 ms (-ETIMEDOUT); well, once more\n");
 	if (hd_semaphore_wait(&coffee, HD_FOREVER) == 0)

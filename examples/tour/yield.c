@@ -13,8 +13,8 @@ static void *count_to_ten(void *from)
 
 static void *two_counters(void *arg)
 {
-	hd_spawn(count_to_ten, (void *)0);
-	hd_spawn(count_to_ten, (void *)100);
+	if (hd_spawn(count_to_ten, (void *)0) < 0 || hd_spawn(count_to_ten, (void *)100) < 0)
+		hd_shutdown(1);
 	return arg;
 }
 

@@ -24,7 +24,7 @@ HD_API void hd_barrier_init(struct hd_barrier *b, unsigned n);
 
 /* Waits until n callers have come. Returns 1 to the last of them, which let the others go, and 0 to the others; -ETIMEDOUT or
  * -ECANCELED, and then the caller does not count as having come. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_barrier_wait(struct hd_barrier *b, hd_time until);
+HD_API HD_MUST_USE int hd_barrier_wait(struct hd_barrier *b, hd_time until);
 
 HD_END
 #endif

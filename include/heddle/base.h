@@ -24,6 +24,8 @@
 #define HD_END
 #endif
 
+/* HD_API: the library has it. HD_MUST_USE: a program that does not look at the answer goes on without the lock, the item, the value or
+ * the process, and the compiler warns of that. */
 #if defined(__GNUC__)
 #define HD_API __attribute__((visibility("default")))
 #define HD_MUST_USE __attribute__((warn_unused_result))

@@ -29,10 +29,10 @@ struct hd_event {
 HD_API void hd_event_init(struct hd_event *e, unsigned flags);
 
 /* Waits until the event is set. Returns 0; -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_event_wait(struct hd_event *e, hd_time until);
+HD_API HD_MUST_USE int hd_event_wait(struct hd_event *e, hd_time until);
 
 /* As hd_event_wait, but never waits. Returns 0; -EAGAIN when the event is not set. Process or plain thread. */
-HD_MUST_USE HD_API int hd_event_try_wait(struct hd_event *e);
+HD_API HD_MUST_USE int hd_event_try_wait(struct hd_event *e);
 
 /* Sets the event, or resets it. Returns 0. Process or plain thread. */
 HD_API int hd_event_set(struct hd_event *e);

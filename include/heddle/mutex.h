@@ -39,11 +39,11 @@ HD_API void hd_mutex_init(struct hd_mutex *m, unsigned flags);
 /* Locks it. Returns 0; -ETIMEDOUT when `until` has passed, and then it is not locked; -EOVERFLOW when its owner has locked it
  * 2^32 - 1 times. Not a cancellation point, but a process that is terminated leaves its wait and ends. Process or plain
  * thread. */
-HD_MUST_USE HD_API int hd_mutex_lock(struct hd_mutex *m, hd_time until);
+HD_API HD_MUST_USE int hd_mutex_lock(struct hd_mutex *m, hd_time until);
 
 /* As hd_mutex_lock, but never waits. Returns 0; -EAGAIN when another process or thread owns it; -EOVERFLOW. Process or plain
  * thread. */
-HD_MUST_USE HD_API int hd_mutex_try_lock(struct hd_mutex *m);
+HD_API HD_MUST_USE int hd_mutex_try_lock(struct hd_mutex *m);
 
 /* Unlocks it once. When its owner has unlocked it as often as locked, it is free, or handed to a waiter. Returns 0; -EPERM when
  * the caller does not own it. Process or plain thread. */
@@ -54,7 +54,7 @@ HD_API bool hd_mutex_is_mine(const struct hd_mutex *m);
 
 /* Locks it, calls fn(arg), unlocks it, also if fn ends the process. Returns 0, or what hd_mutex_lock answered and then fn was not
  * called. Process or plain thread. */
-HD_MUST_USE HD_API int hd_mutex_critical(struct hd_mutex *m, void (*fn)(void *arg), void *arg, hd_time until);
+HD_API HD_MUST_USE int hd_mutex_critical(struct hd_mutex *m, void (*fn)(void *arg), void *arg, hd_time until);
 
 HD_END
 #endif

@@ -24,7 +24,7 @@ struct hd_once {
 /* Calls fn(arg), unless that was done already. Returns 0 when it has been done, by this caller or by another; -ETIMEDOUT when
  * another caller was still doing it; -ECANCELED when the caller was cancelled, and then it has not called fn; -EDEADLK when it
  * is called from inside fn. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time until);
+HD_API HD_MUST_USE int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time until);
 
 /* Whether it has been done. Any thread. */
 HD_API bool hd_once_is_done(const struct hd_once *once);

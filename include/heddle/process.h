@@ -65,9 +65,9 @@ struct hd_spawn {
  *   -EPERM          no runtime runs
  *
  * Any thread; from a plain one the default priority is 40. */
-HD_MUST_USE HD_API hd_pid hd_spawn(hd_entry entry, void *arg);
-HD_MUST_USE HD_API hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg);
-HD_MUST_USE HD_API hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg);
+HD_API HD_MUST_USE hd_pid hd_spawn(hd_entry entry, void *arg);
+HD_API HD_MUST_USE hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg);
+HD_API HD_MUST_USE hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg);
 
 /* The calling process; 0 on a plain thread. */
 HD_API hd_pid hd_self(void);
@@ -99,7 +99,7 @@ HD_API int hd_unpin(void);
  *   -EPERM         no runtime runs
  *
  * Any thread. Cancellation point if it waits. */
-HD_MUST_USE HD_API int hd_suspend(hd_pid pid, hd_time until);
+HD_API HD_MUST_USE int hd_suspend(hd_pid pid, hd_time until);
 
 /* Lets a suspended process go on, at the tail of its level; if it still waits for something, it goes on waiting. Returns 0;
  * -EALREADY when it is not suspended; -ESRCH; -EPERM when no runtime runs. Any thread. */
@@ -135,8 +135,8 @@ struct hd_end {
  *   -EPERM       no runtime runs
  *
  * Any thread. Cancellation point. */
-HD_MUST_USE HD_API int hd_join(hd_pid pid, void **result, hd_time until);
-HD_MUST_USE HD_API int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until);
+HD_API HD_MUST_USE int hd_join(hd_pid pid, void **result, hd_time until);
+HD_API HD_MUST_USE int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until);
 
 /* Detaches a process: it cannot be joined, and is forgotten when it ends, or now if it has. Returns 0; -EINVAL when it is
  * detached already; -EBUSY while a process or thread is joining it; -ESRCH; -EPERM when no runtime runs. Any thread. */
@@ -160,7 +160,7 @@ HD_API int hd_fail(int err);
  *   -EPERM       no runtime runs
  *
  * On itself it is hd_exit(NULL). Any thread. Cancellation point. */
-HD_MUST_USE HD_API int hd_terminate(hd_pid pid, hd_time until);
+HD_API HD_MUST_USE int hd_terminate(hd_pid pid, hd_time until);
 
 /* As hd_terminate, but does not wait, and gives a reason (any number), which hd_join_end tells; the first reason counts.
  * Returns 0; -ESRCH; -EPERM. If pid is the caller, it does not return. Any thread. */
@@ -206,7 +206,7 @@ struct hd_process_info {
 
 /* Describes a process, a zombie included. Returns 0; -ESRCH when it is gone (Pharo's isTerminated: -ESRCH, or HD_ENDED);
  * -EPERM when no runtime runs. Any thread; a process that is changing is described a moment before or after. */
-HD_MUST_USE HD_API int hd_process_info(hd_pid pid, struct hd_process_info *info);
+HD_API HD_MUST_USE int hd_process_info(hd_pid pid, struct hd_process_info *info);
 
 /* Calls fn for every process, oldest slot first, until it answers something other than 0; returns that, or 0. -EPERM when no
  * runtime runs. Any thread; fn may call heddle, but processes that come or go meanwhile may or may not be seen. On a plain thread
@@ -231,7 +231,7 @@ struct hd_local {
 HD_API void *hd_local_get(const struct hd_local *local);
 
 /* Sets it. Returns 0; -ENOMEM; -EPERM on a plain thread. Destructors may set locals again: after four rounds the rest is left. */
-HD_MUST_USE HD_API int hd_local_set(const struct hd_local *local, void *value);
+HD_API HD_MUST_USE int hd_local_set(const struct hd_local *local, void *value);
 
 HD_END
 #endif

@@ -13,13 +13,13 @@ HD_BEGIN
 typedef struct hd_promise hd_promise;
 
 /* A promise for hd_promise_set or hd_promise_fail to settle. NULL: no memory. Any thread. */
-HD_MUST_USE HD_API hd_promise *hd_promise_new(void);
+HD_API HD_MUST_USE hd_promise *hd_promise_new(void);
 
 /* A promise for what a new process's entry returns. If the process ends otherwise the promise fails: with the error of hd_fail,
  * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. NULL: no memory, no runtime or
  * one that is ending, no entry, or a priority out of range. Any thread, runtime running. */
-HD_MUST_USE HD_API hd_promise *hd_promise_spawn(hd_entry entry, void *arg);
-HD_MUST_USE HD_API hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg);
+HD_API HD_MUST_USE hd_promise *hd_promise_spawn(hd_entry entry, void *arg);
+HD_API HD_MUST_USE hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg);
 
 /* Adds a reference, or gives one up: without any, the promise is freed. hd_promise_retain answers its argument. Any thread. */
 HD_API hd_promise *hd_promise_retain(hd_promise *p);
@@ -32,7 +32,7 @@ HD_API int hd_promise_fail(hd_promise *p, int err);
 
 /* Waits for the value. Returns 0, and stores it (`value` may be NULL); the error that it failed with, negative; -ETIMEDOUT;
  * -ECANCELED. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_promise_value(hd_promise *p, void **value, hd_time until);
+HD_API HD_MUST_USE int hd_promise_value(hd_promise *p, void **value, hd_time until);
 
 /* Whether it has its value; whether it has failed, and never will. Any thread. */
 HD_API bool hd_promise_has_value(const hd_promise *p);
@@ -41,15 +41,15 @@ HD_API bool hd_promise_has_failed(const hd_promise *p);
 /* A promise for fn(value, arg), called by a process of its own once p has its value. If p fails, the new promise fails with the
  * same error, and fn is not called. NULL: no memory, no runtime or one that is ending, or no fn. Any thread, runtime
  * running. */
-HD_MUST_USE HD_API hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *value, void *arg), void *arg);
+HD_API HD_MUST_USE hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *value, void *arg), void *arg);
 
 /* Waits for the values of n, one after the other. Returns 0 when all have theirs; the error of the first in the list that has none;
  * -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until);
+HD_API HD_MUST_USE int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until);
 
 /* Waits until one of n has its value. Returns its index; when all have failed, the error of the last; -EINVAL when n is 0; -ENOMEM;
  * -ETIMEDOUT; -ECANCELED. Cancellation point. Process only (else -EPERM). */
-HD_MUST_USE HD_API int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until);
+HD_API HD_MUST_USE int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until);
 
 HD_END
 #endif

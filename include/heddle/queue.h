@@ -13,7 +13,7 @@ HD_BEGIN
 typedef struct hd_queue hd_queue;
 
 /* A queue for at most `capacity` items (0: any number) of `item_size` bytes (0: mere signals). NULL: no memory. Any thread. */
-HD_MUST_USE HD_API hd_queue *hd_queue_new(size_t item_size, size_t capacity);
+HD_API HD_MUST_USE hd_queue *hd_queue_new(size_t item_size, size_t capacity);
 
 /* Frees a queue, with what is in it; NULL is none. No process or thread may use it any more: a waiter aborts the program. Any
  * thread. */
@@ -21,27 +21,27 @@ HD_API void hd_queue_drop(hd_queue *q);
 
 /* Puts a copy of *item at the end. Returns 0; -EPIPE when it is closed, also while waiting; -ENOMEM when one without capacity cannot
  * grow; -ETIMEDOUT; -ECANCELED. Unless it returns 0, the item is not in the queue. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_queue_put(hd_queue *q, const void *item, hd_time until);
+HD_API HD_MUST_USE int hd_queue_put(hd_queue *q, const void *item, hd_time until);
 
 /* Takes the first item. Returns 0; -EPIPE when it is closed and empty; -ETIMEDOUT; -ECANCELED. Unless it returns 0, no item was taken.
  * Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_queue_next(hd_queue *q, void *item, hd_time until);
+HD_API HD_MUST_USE int hd_queue_next(hd_queue *q, void *item, hd_time until);
 
 /* As hd_queue_put and hd_queue_next, but never wait. Return 0; -EAGAIN when it is full, or empty; -EPIPE; -ENOMEM. Process or
  * plain thread. */
-HD_MUST_USE HD_API int hd_queue_try_put(hd_queue *q, const void *item);
-HD_MUST_USE HD_API int hd_queue_try_next(hd_queue *q, void *item);
+HD_API HD_MUST_USE int hd_queue_try_put(hd_queue *q, const void *item);
+HD_API HD_MUST_USE int hd_queue_try_next(hd_queue *q, void *item);
 
 /* Copies the first item and leaves it there. Returns 0; -EAGAIN when there is none; -EPIPE when there will be none. Any thread. */
-HD_MUST_USE HD_API int hd_queue_peek(hd_queue *q, void *item);
+HD_API HD_MUST_USE int hd_queue_peek(hd_queue *q, void *item);
 
 /* Puts n items in order; waits until all are in. No other caller's item comes between those that find room together. Returns
  * how many were put: less than n when the queue was closed, or time was up, or there was no memory, or the caller was
  * cancelled; the error when none was. As hd_queue_put. */
-HD_MUST_USE HD_API int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time until);
+HD_API HD_MUST_USE int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time until);
 
 /* Takes up to n items, as many as there are; waits only for the first. Returns how many; the error when none. As hd_queue_next. */
-HD_MUST_USE HD_API int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until);
+HD_API HD_MUST_USE int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until);
 
 /* Closes it: no item can be put any more. Calls that wait to put, or to take, return -EPIPE. Returns 0; -EALREADY when it was
  * closed. Any thread. */

@@ -55,7 +55,7 @@ struct hd_config {
  * Processes that are left when the runtime ends are terminated: their waits do not return, their cleanups run, their locals are
  * destroyed; one that has not ended after one second is abandoned. Call it on a plain thread; on a process it answers
  * -EBUSY. */
-HD_MUST_USE HD_API int hd_run(const struct hd_config *config, hd_entry main, void *arg);
+HD_API HD_MUST_USE int hd_run(const struct hd_config *config, hd_entry main, void *arg);
 
 /* Ends the runtime: hd_run will return `code`. Returns 0, and the caller goes on until it waits for something; -EINVAL when
  * code is negative; -EALREADY when the runtime is ending already; -EPERM when no runtime runs. Any thread. */
@@ -96,7 +96,7 @@ struct hd_stats {
 };
 
 /* Fills `stats`. Returns 0; -EPERM when no runtime runs. Any thread; what other threads count may lag by a few events. */
-HD_MUST_USE HD_API int hd_stats(struct hd_stats *stats);
+HD_API HD_MUST_USE int hd_stats(struct hd_stats *stats);
 
 HD_END
 #endif

@@ -34,13 +34,13 @@ HD_API void hd_rwlock_init(struct hd_rwlock *l, enum hd_rwlock_prefers prefers);
 /* Takes it for reading, or for writing. Returns 0; -ETIMEDOUT; -ECANCELED; -EDEADLK when the caller has it for writing;
  * -EOVERFLOW, to a reader, when 2^32 - 1 readers have it. A reader that takes it again while a writer waits may wait for
  * itself. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_rwlock_read(struct hd_rwlock *l, hd_time until);
-HD_MUST_USE HD_API int hd_rwlock_write(struct hd_rwlock *l, hd_time until);
+HD_API HD_MUST_USE int hd_rwlock_read(struct hd_rwlock *l, hd_time until);
+HD_API HD_MUST_USE int hd_rwlock_write(struct hd_rwlock *l, hd_time until);
 
 /* As hd_rwlock_read and hd_rwlock_write, but never wait. Return 0; -EAGAIN when the call would have to wait; -EDEADLK;
  * -EOVERFLOW. Process or plain thread. */
-HD_MUST_USE HD_API int hd_rwlock_try_read(struct hd_rwlock *l);
-HD_MUST_USE HD_API int hd_rwlock_try_write(struct hd_rwlock *l);
+HD_API HD_MUST_USE int hd_rwlock_try_read(struct hd_rwlock *l);
+HD_API HD_MUST_USE int hd_rwlock_try_write(struct hd_rwlock *l);
 
 /* Gives it back: for writing if the caller is its writer, else for reading, on behalf of any reader. Returns 0; -EPERM when the
  * caller is not its writer and no reader has it. Process or plain thread. */

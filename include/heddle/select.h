@@ -78,8 +78,8 @@ static inline struct hd_case hd_case_time(hd_time t)
  *   -EPERM       on a plain thread
  *
  * Cancellation point. */
-HD_MUST_USE HD_API int hd_select(struct hd_case *cases, size_t n, hd_time until);
-HD_MUST_USE HD_API int hd_select_first(struct hd_case *cases, size_t n, hd_time until);
+HD_API HD_MUST_USE int hd_select(struct hd_case *cases, size_t n, hd_time until);
+HD_API HD_MUST_USE int hd_select_first(struct hd_case *cases, size_t n, hd_time until);
 
 HD_END
 #endif

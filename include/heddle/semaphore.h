@@ -31,10 +31,10 @@ HD_API void hd_semaphore_init(struct hd_semaphore *s, unsigned n);
 
 /* Takes a signal. Returns 0; -ETIMEDOUT when `until` has passed or -ECANCELED when the caller was cancelled, and then no
  * signal was taken. Cancellation point. Call it on a process or on a plain thread. */
-HD_MUST_USE HD_API int hd_semaphore_wait(struct hd_semaphore *s, hd_time until);
+HD_API HD_MUST_USE int hd_semaphore_wait(struct hd_semaphore *s, hd_time until);
 
 /* Takes a signal if there is one. Returns 0; -EAGAIN when there is none. Process or plain thread. */
-HD_MUST_USE HD_API int hd_semaphore_try_wait(struct hd_semaphore *s);
+HD_API HD_MUST_USE int hd_semaphore_try_wait(struct hd_semaphore *s);
 
 /* Gives a signal: to the first waiter, or to the next caller of hd_semaphore_wait. A waiter of higher priority than the caller
  * runs at once. Returns 0; -EOVERFLOW when 2^32 - 1 signals are held already. Process or plain thread. */
@@ -45,7 +45,7 @@ HD_API bool hd_semaphore_is_signaled(const struct hd_semaphore *s);
 
 /* Takes a signal, calls fn(arg), gives the signal back. Returns 0, or what hd_semaphore_wait answered and then fn was not
  * called; -EOVERFLOW when there was no room to give it back. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_semaphore_critical(struct hd_semaphore *s, void (*fn)(void *arg), void *arg, hd_time until);
+HD_API HD_MUST_USE int hd_semaphore_critical(struct hd_semaphore *s, void (*fn)(void *arg), void *arg, hd_time until);
 
 /* The one call that a signal handler may make: as hd_semaphore_signal, delivered by a worker at its next safe point. The
  * semaphore must outlive that delivery. Returns 0; -EPERM when no runtime runs. Any thread, any handler. A program that waits for

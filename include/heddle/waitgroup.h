@@ -29,7 +29,7 @@ HD_API int hd_waitgroup_add(struct hd_waitgroup *g, int delta);
 HD_API int hd_waitgroup_done(struct hd_waitgroup *g);
 
 /* Waits until the count is 0. Returns 0; -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
-HD_MUST_USE HD_API int hd_waitgroup_wait(struct hd_waitgroup *g, hd_time until);
+HD_API HD_MUST_USE int hd_waitgroup_wait(struct hd_waitgroup *g, hd_time until);
 
 HD_END
 #endif

@@ -281,13 +281,13 @@ static hd_pid stuck;
 static void outer_for_good(void *s)
 {
 	trace("outer\n");
-	hd_semaphore_critical(s, nested, NULL, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_critical(s, nested, NULL, HD_FOREVER), 0);
 }
 
 static void *deadlocked(void *s)
 {
 	stuck = hd_self();
-	hd_semaphore_critical(s, outer_for_good, s, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_critical(s, outer_for_good, s, HD_FOREVER), 0);
 	CHECK(!"it went on");
 	return NULL;
 }

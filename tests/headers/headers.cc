@@ -16,8 +16,9 @@ static void *first(void *arg)
 	hd_pid pid = hd_spawn_with(
 		&how, [](void *x) { return x; }, arg);
 	void *result = nullptr;
-	if (hd_join(pid, &result, hd_after(HD_SEC(5))) == 0 && hd_local_set(&local, result) == 0)
-		hd_semaphore_wait(&one, HD_FOREVER);
+	if (hd_join(pid, &result, hd_after(HD_SEC(5))) != 0 || hd_local_set(&local, result) != 0 ||
+	    hd_semaphore_wait(&one, HD_FOREVER) != 0)
+		return nullptr;
 	return hd_local_get(&local);
 }
 
@@ -28,7 +29,7 @@ int main()
 	if (*hd_errno() != EDOM)
 		return 1;
 	int code = hd_run(nullptr, first, &token);
-	struct hd_case cases[] = { hd_case_time(1), hd_case_semaphore(&one) };
+	struct hd_case cases[] = { hd_case_time(0), hd_case_semaphore(&one) };
 	if (hd_select(cases, 2, 0) >= 0 || hd_mutex_is_mine(&mutex) || hd_event_is_set(&event) ||
 	    hd_monitor_exit(&monitor) == 0)
 		return 1;

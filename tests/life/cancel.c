@@ -498,7 +498,7 @@ static void *forget_to_pop(void *arg)
 
 HD_TEST_DIES(cleanup_that_is_not_popped_dies_when_its_process_returns, "returned without hd_cleanup_pop")
 {
-	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, forget_to_pop, NULL);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, forget_to_pop, NULL), 0);
 }
 
 static void *shut_down(void *arg)

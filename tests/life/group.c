@@ -422,7 +422,7 @@ static void *time_out_and_wait(void *arg)
 	hd_cleanup_push(&cleanup, say_word, (void *)"owner");
 	member(&g, ignore_cancels, "a");
 	member(&g, ignore_cancels, "b");
-	hd_group_wait(&g, *(hd_time *)arg);
+	CHECK_EQ(hd_group_wait(&g, *(hd_time *)arg), 0);
 	hd_test_cancel();
 	CHECK(!"it came back");
 	return NULL;
@@ -459,7 +459,7 @@ static void *shut_down_inside(void *arg)
 	hd_yield();
 	CHECK_EQ(hd_shutdown(2), 0);
 	if (arg == NULL)
-		hd_group_wait(&g, HD_FOREVER);
+		CHECK_EQ(hd_group_wait(&g, HD_FOREVER), 0);
 	hd_sleep_until(HD_FOREVER);
 	CHECK(!"it came back");
 	return NULL;
@@ -488,7 +488,7 @@ static void *leave_it_open(void *arg)
 
 HD_TEST_DIES(group_that_is_not_waited_for_dies_when_its_owner_returns, "returned without hd_group_wait")
 {
-	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, leave_it_open, NULL);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, leave_it_open, NULL), 0);
 }
 
 static void *wait_crosswise(void *arg)
@@ -497,13 +497,13 @@ static void *wait_crosswise(void *arg)
 
 	born(hd_group_spawn(&leaked, nothing, NULL));
 	born(hd_group_spawn(&other, nothing, NULL));
-	hd_group_wait(&leaked, HD_FOREVER);
+	CHECK_EQ(hd_group_wait(&leaked, HD_FOREVER), 0);
 	return arg;
 }
 
 HD_TEST_DIES(group_that_was_not_opened_last_dies_when_it_is_waited_for, "a group that was not opened last")
 {
-	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, wait_crosswise, NULL);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, wait_crosswise, NULL), 0);
 }
 
 /* ---- no memory ---- */

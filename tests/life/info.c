@@ -9,7 +9,7 @@ static struct hd_semaphore never;
 
 static void *wait_forever(void *arg)
 {
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -21,13 +21,13 @@ static void *sleep_long(void *arg)
 
 static void *join_it(void *arg)
 {
-	hd_join(*(hd_pid *)arg, NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(*(hd_pid *)arg, NULL, HD_FOREVER), 0);
 	return NULL;
 }
 
 static void *suspend_itself(void *arg)
 {
-	hd_suspend(hd_self(), HD_FOREVER);
+	CHECK_EQ(hd_suspend(hd_self(), HD_FOREVER), 0);
 	return arg;
 }
 
@@ -287,7 +287,7 @@ static void *own_errno(void *arg)
 		CHECK_EQ(errno, mine);
 		hd_sleep(HD_US(10));
 		CHECK_EQ(errno, mine);
-		hd_semaphore_wait(&turn, HD_FOREVER);
+		CHECK_EQ(hd_semaphore_wait(&turn, HD_FOREVER), 0);
 		CHECK_EQ(errno, mine);
 		hd_semaphore_signal(&turn);
 		CHECK_EQ(errno, mine);
@@ -332,15 +332,15 @@ HD_PROCESS_TEST(errors_do_not_touch_errno)
 	char long_name[] = "a name that is longer than any name may be";
 
 	errno = EDOM;
-	hd_spawn(NULL, NULL);
-	hd_spawn_with(&(struct hd_spawn){ .name = long_name }, nothing, NULL);
-	hd_join(hd_self(), NULL, HD_FOREVER);
-	hd_join(12345, NULL, HD_FOREVER);
-	hd_set_priority(hd_self(), 3);
-	hd_semaphore_wait(&s, hd_after(HD_US(10)));
-	hd_semaphore_try_wait(&s);
-	hd_run(NULL, nothing, NULL);
-	hd_shutdown(-1);
+	CHECK_EQ(hd_spawn(NULL, NULL), -EINVAL);
+	CHECK_EQ(hd_spawn_with(&(struct hd_spawn){ .name = long_name }, nothing, NULL), -ENAMETOOLONG);
+	CHECK_EQ(hd_join(hd_self(), NULL, HD_FOREVER), -EDEADLK);
+	CHECK_EQ(hd_join(12345, NULL, HD_FOREVER), -ESRCH);
+	CHECK_EQ(hd_set_priority(hd_self(), 3), -EINVAL);
+	CHECK_EQ(hd_semaphore_wait(&s, hd_after(HD_US(10))), -ETIMEDOUT);
+	CHECK_EQ(hd_semaphore_try_wait(&s), -EAGAIN);
+	CHECK_EQ(hd_run(NULL, nothing, NULL), -EBUSY);
+	CHECK_EQ(hd_shutdown(-1), -EINVAL);
 	CHECK_EQ(errno, EDOM);
 	on_plain_thread(errno_on_plain_threads, &s);
 }

@@ -10,7 +10,7 @@ static struct hd_semaphore never;
 
 static void *wait_for_ever(void *arg)
 {
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 

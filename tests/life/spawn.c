@@ -222,7 +222,7 @@ static void *endless(void *arg)
 {
 	struct hd_semaphore never = HD_SEMAPHORE(0);
 
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	CHECK(!"it was woken");
 	return arg;
 }
@@ -387,7 +387,7 @@ static void *dig_deep(void *arg)
 
 static void *spawn_digger(void *arg)
 {
-	hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "digger" }, dig_deep, NULL), NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "digger" }, dig_deep, NULL), NULL, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -400,17 +400,17 @@ static void skip_if_faults_are_not_ours(void)
 HD_TEST_DIES(stack_overflow_names_the_process, "\"digger\": it needed more than its ")
 {
 	skip_if_faults_are_not_ours();
-	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, spawn_digger, NULL);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, spawn_digger, NULL), 0);
 }
 
 HD_TEST_DIES(stack_overflow_says_how_to_get_more, "HEDDLE_STACK_SIZE")
 {
 	skip_if_faults_are_not_ours();
-	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, spawn_digger, NULL);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, spawn_digger, NULL), 0);
 }
 
 HD_TEST_DIES(stack_overflow_of_the_first_process, "\"main\": it needed more than its 8")
 {
 	skip_if_faults_are_not_ours();
-	hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, dig_deep, NULL);
+	CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, dig_deep, NULL), 0);
 }

@@ -520,7 +520,7 @@ HD_PROCESS_TEST(set_priority_changes_the_order_of_running)
 	spawn_word_at(30, say, "b");
 	spawn_word_at(30, say, "c");
 	CHECK_EQ(hd_set_priority(a, 30), 0);
-	hd_spawn_at(30, expect_bca, NULL);
+	CHECK(hd_spawn_at(30, expect_bca, NULL) > 0);
 }
 
 HD_PROCESS_TEST(set_priority_to_the_same_value_changes_nothing)

@@ -90,7 +90,7 @@ static void *terminate_self(void *arg)
 
 	hd_cleanup_push(&cleanup, say_word, (void *)"cleanup");
 	if (arg == NULL)
-		hd_terminate(hd_self(), 0);
+		CHECK_EQ(hd_terminate(hd_self(), 0), 0);
 	else
 		hd_kill(hd_self(), 7);
 	CHECK(!"it came back");
@@ -177,7 +177,7 @@ static void *lock_held(void *arg)
 	struct hd_cleanup cleanup;
 
 	hd_cleanup_push(&cleanup, say_word, (void *)"cleanup");
-	hd_mutex_lock(&things.held, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&things.held, HD_FOREVER), 0);
 	CHECK(!"it came back");
 	return arg;
 }
@@ -516,7 +516,7 @@ static void *live(void *arg)
 			hd_cleanup_pop(&inner, true);
 			break;
 		case 1:
-			hd_semaphore_critical(&sem, hold_shortly, (void *)(long)next_random(&seed), HD_FOREVER);
+			CHECK_EQ(hd_semaphore_critical(&sem, hold_shortly, (void *)(long)next_random(&seed), HD_FOREVER), 0);
 			break;
 		case 2:
 			if (hd_semaphore_wait(&sem, HD_FOREVER) == 0) {
@@ -554,9 +554,9 @@ static void terminate_round(int round, unsigned *seed)
 	hd_mutex_init(&mutex, round % 3 == 2 ? HD_INHERIT : 0);
 	queue = hd_queue_new(sizeof(long), 2);
 	for (int i = 0; i < VICTIMS; i++)
-		victims[i] =
-			born(hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0, .suspended = i == 5 && round % 4 == 0 },
-					   live, (void *)(long)(round * VICTIMS + i)));
+		victims[i] = born(
+			hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0, .suspended = i == 5 && round % 4 == 0 },
+				      live, (void *)(long)(round * VICTIMS + i)));
 	hd_sleep(HD_US(next_random(seed) % 200));
 	hd_pid killers[] = { born(hd_spawn(kill_some, (void *)0L)), born(hd_spawn(kill_some, (void *)0L)) };
 	struct plain_thread *thread = start_thread(kill_some, (void *)1L);

@@ -25,7 +25,7 @@ static void *keep_errno(void *arg)
 	for (int i = hd_scaled(400); i > 0; i--) {
 		errno = ++mine;
 		if (mine % 4 == 0)
-			hd_semaphore_wait(&never, hd_after(mine % 3000));
+			CHECK_EQ(hd_semaphore_wait(&never, hd_after(mine % 3000)), -ETIMEDOUT);
 		else
 			hd_yield();
 		if (errno != mine)

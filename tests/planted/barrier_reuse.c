@@ -27,7 +27,7 @@ static void barrier(int round)
 		for (; waiting > 0; waiting--)
 			hd_semaphore_signal(turnstile);
 	unlock(&mutex);
-	hd_semaphore_wait(turnstile, HD_FOREVER);
+	MUST(hd_semaphore_wait(turnstile, HD_FOREVER) == 0);
 }
 
 static void *go_round(void *arg)

@@ -12,7 +12,7 @@ static struct hd_semaphore sleepers;
 static void enter(void)
 {
 	if (atomic_fetch_add(&wanted, 1) > 0)
-		hd_semaphore_wait(&sleepers, HD_FOREVER);
+		MUST(hd_semaphore_wait(&sleepers, HD_FOREVER) == 0);
 }
 
 static void leave(void)

@@ -13,11 +13,11 @@ static void *produce(void *arg)
 {
 	for (int i = 0; i < 2; i++) {
 #ifdef FIXED
-		hd_semaphore_wait(&room, HD_FOREVER);
+		MUST(hd_semaphore_wait(&room, HD_FOREVER) == 0);
 		lock(&mutex);
 #else
 		lock(&mutex);
-		hd_semaphore_wait(&room, HD_FOREVER);
+		MUST(hd_semaphore_wait(&room, HD_FOREVER) == 0);
 #endif
 		MUST(++items == 1);
 		unlock(&mutex);
@@ -30,7 +30,7 @@ static void *produce(void *arg)
 static void *consume(void *arg)
 {
 	for (int i = 0; i < 2; i++) {
-		hd_semaphore_wait(&filled, HD_FOREVER);
+		MUST(hd_semaphore_wait(&filled, HD_FOREVER) == 0);
 		lock(&mutex);
 		items--;
 		unlock(&mutex);

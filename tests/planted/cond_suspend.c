@@ -11,10 +11,10 @@ static int letters;    /* guarded by mailbox */
 static hd_pid sleeper; /* who waits for one; 0 is nobody. Guarded by mailbox */
 #ifdef FIXED
 static struct hd_semaphore bed;
-#define PARK() hd_semaphore_wait(&bed, HD_FOREVER)
+#define PARK() MUST(hd_semaphore_wait(&bed, HD_FOREVER) == 0)
 #define UNPARK(pid) hd_semaphore_signal(&bed)
 #else
-#define PARK() hd_suspend(hd_self(), HD_FOREVER)
+#define PARK() MUST(hd_suspend(hd_self(), HD_FOREVER) == 0)
 #define UNPARK(pid) hd_resume(pid)
 #endif
 

@@ -29,7 +29,7 @@ static void *wait_until_ready(void *arg)
 		unlock(&mutex);
 		enqueue(&me);
 #endif
-		hd_semaphore_wait(&me.wake, HD_FOREVER);
+		MUST(hd_semaphore_wait(&me.wake, HD_FOREVER) == 0);
 		lock(&mutex);
 	}
 	unlock(&mutex);

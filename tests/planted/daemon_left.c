@@ -15,7 +15,7 @@ static _Atomic int in_the_log;
 static void *write_log(void *arg)
 {
 	for (;;) {
-		hd_semaphore_wait(&lines, HD_FOREVER);
+		MUST(hd_semaphore_wait(&lines, HD_FOREVER) == 0);
 		in_the_log++;
 		hd_semaphore_signal(&written);
 	}
@@ -32,7 +32,7 @@ static void *first(void *arg)
 	hd_yield(); /* the daemon is welcome */
 #ifdef FIXED
 	for (int i = 0; i < LINES; i++)
-		hd_semaphore_wait(&written, HD_FOREVER);
+		MUST(hd_semaphore_wait(&written, HD_FOREVER) == 0);
 #endif
 	return arg;
 }

@@ -34,8 +34,8 @@ PLANTED_MAIN
 	hd_pid worker = start(work, NULL);
 	int processes = 0;
 
-	hd_semaphore_wait(&done, HD_FOREVER);
-	hd_join(worker, NULL, PATIENCE);
+	MUST(hd_semaphore_wait(&done, HD_FOREVER) == 0);
+	MUST(hd_join(worker, NULL, PATIENCE) == 0);
 	hd_each_process(count, &processes);
 	MUST(processes == 1);
 }

@@ -21,7 +21,7 @@ static void await(int event, hd_time until)
 		lock(&mutex);
 #ifdef FIXED
 		if (!is_awaited[event])
-			hd_semaphore_wait(&wake, HD_FOREVER);
+			MUST(hd_semaphore_wait(&wake, HD_FOREVER) == 0);
 #endif
 		is_awaited[event] = false;
 		unlock(&mutex);

@@ -17,7 +17,7 @@ static void once(void)
 		settings = 42;
 	} else {
 #ifdef FIXED
-		hd_semaphore_wait(&done, HD_FOREVER);
+		MUST(hd_semaphore_wait(&done, HD_FOREVER) == 0);
 #else
 		return;
 #endif

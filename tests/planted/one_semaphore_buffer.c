@@ -19,7 +19,7 @@ static void *produce(void *arg)
 {
 	for (lock(&mutex); items == 1; lock(&mutex)) {
 		unlock(&mutex);
-		hd_semaphore_wait(&emptied, HD_FOREVER);
+		MUST(hd_semaphore_wait(&emptied, HD_FOREVER) == 0);
 	}
 	items++;
 	unlock(&mutex);
@@ -31,7 +31,7 @@ static void *consume(void *arg)
 {
 	for (lock(&mutex); items == 0; lock(&mutex)) {
 		unlock(&mutex);
-		hd_semaphore_wait(&filled, HD_FOREVER);
+		MUST(hd_semaphore_wait(&filled, HD_FOREVER) == 0);
 	}
 	items--;
 	unlock(&mutex);

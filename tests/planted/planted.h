@@ -145,7 +145,7 @@ static inline void condition_wait(struct condition *c, struct hd_semaphore *mute
 
 	seat_push(&c->waiting, &me);
 	unlock(mutex);
-	hd_semaphore_wait(&me.wake, HD_FOREVER);
+	MUST(hd_semaphore_wait(&me.wake, HD_FOREVER) == 0);
 	lock(mutex);
 }
 

@@ -21,7 +21,7 @@ static void *set(void *arg)
 static void *get(void *arg)
 {
 #ifdef FIXED
-	hd_semaphore_wait(&is_set, HD_FOREVER);
+	MUST(hd_semaphore_wait(&is_set, HD_FOREVER) == 0);
 #else
 	hd_sleep_until(tick);
 #endif

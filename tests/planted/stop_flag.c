@@ -22,7 +22,7 @@ static void *work(void *arg)
 		hd_checkpoint(); /* it has looked, and does not sleep yet */
 		asleep = true;
 #endif
-		hd_semaphore_wait(&wake, HD_FOREVER);
+		MUST(hd_semaphore_wait(&wake, HD_FOREVER) == 0);
 		asleep = false;
 	}
 }

@@ -24,7 +24,8 @@ static void stop(void)
 {
 	lock(&pausing);
 	pauses++;
-	hd_suspend(worker, HD_FOREVER); /* -ESRCH when it has ended: that is stopped enough */
+	int err = hd_suspend(worker, HD_FOREVER);
+	MUST(err == 0 || err == -ESRCH); /* -ESRCH when it has ended: that is stopped enough */
 	unlock(&pausing);
 }
 

@@ -26,9 +26,11 @@ static void *supervise(void *arg)
 {
 #ifdef FIXED
 	lock(&table);
-	hd_suspend(worker, HD_FOREVER); /* -ESRCH when it has ended: just as well */
+	int err = hd_suspend(worker, HD_FOREVER);
+	MUST(err == 0 || err == -ESRCH); /* -ESRCH when it has ended: just as well */
 #else
-	hd_suspend(worker, HD_FOREVER);
+	int err = hd_suspend(worker, HD_FOREVER);
+	MUST(err == 0 || err == -ESRCH);
 	lock(&table);
 #endif
 	MUST(rows == columns);

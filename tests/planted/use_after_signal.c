@@ -39,7 +39,7 @@ PLANTED_MAIN
 	static struct request request = { .state = ALIVE };
 	hd_pid server = start(serve, &request);
 
-	hd_semaphore_wait(&request.done, HD_FOREVER);
+	MUST(hd_semaphore_wait(&request.done, HD_FOREVER) == 0);
 	request.state = POISON; /* and free it */
 	finish(server);
 }

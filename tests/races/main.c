@@ -25,7 +25,8 @@ static void *run(void *arg)
 	for (int i = 0; i < 4; i++)
 		throwers[i] = hd_spawn(throw_dice, (void *)(intptr_t)i);
 	for (int i = 0; i < 4; i++)
-		hd_join(throwers[i], NULL, HD_FOREVER);
+		if (hd_join(throwers[i], NULL, HD_FOREVER) != 0)
+			abort();
 	bool got = race(primitive, events[0], events[1], delays[dice]);
 
 	if (getenv("HEDDLE_SIM") != NULL && strncmp(getenv("HEDDLE_SIM"), "serve", 5) != 0)

@@ -313,7 +313,7 @@ static void be_at_it(void *arg)
 {
 	(void)arg;
 	times++;
-	hd_semaphore_wait(&may_finish, HD_FOREVER);
+	MUST(hd_semaphore_wait(&may_finish, HD_FOREVER) == 0);
 }
 
 static void *do_it_once(void *arg)
@@ -695,10 +695,10 @@ static void *giver(void *arg)
 {
 	now->arrange();
 	hd_semaphore_signal(&arranged);
-	hd_semaphore_wait(happens(GRANT) ? &go : &settled, HD_FOREVER);
+	MUST(hd_semaphore_wait(happens(GRANT) ? &go : &settled, HD_FOREVER) == 0);
 	now->give();
 	if (happens(GRANT))
-		hd_semaphore_wait(&settled, HD_FOREVER);
+		MUST(hd_semaphore_wait(&settled, HD_FOREVER) == 0);
 	for (int i = 1; i < now->gifts; i++)
 		now->give();
 	return arg;
@@ -720,7 +720,7 @@ static void *perform(void *arg)
 {
 	int err = 0;
 
-	hd_semaphore_wait(&go, HD_FOREVER);
+	MUST(hd_semaphore_wait(&go, HD_FOREVER) == 0);
 	switch (*(enum event *)arg) {
 	case CANCEL:
 		err = hd_cancel(victim_pid);
@@ -787,7 +787,7 @@ bool race(size_t primitive, enum event a, enum event b, int delay)
 	hd_semaphore_init(&go, 0);
 	hd_semaphore_init(&settled, 0);
 	giver_pid = hd_spawn(giver, NULL);
-	hd_semaphore_wait(&arranged, HD_FOREVER);
+	MUST(hd_semaphore_wait(&arranged, HD_FOREVER) == 0);
 	victim_pid = hd_spawn(victim, NULL);
 	for (int i = 0; i < 2; i++)
 		performers[i] = hd_spawn(perform, &events[i]);

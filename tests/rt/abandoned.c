@@ -17,14 +17,14 @@ static void *select_deaf(void *arg)
 	struct hd_case cases[] = { hd_case_semaphore(&first), hd_case_semaphore(&second) };
 
 	do_not_listen();
-	hd_select(cases, 2, HD_FOREVER);
+	CHECK_EQ(hd_select(cases, 2, HD_FOREVER), 0);
 	return arg;
 }
 
 static void *wait_deaf(void *arg)
 {
 	do_not_listen();
-	hd_semaphore_wait(&first, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&first, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -32,7 +32,7 @@ static void *select_and_listen(void *arg)
 {
 	struct hd_case cases[] = { hd_case_semaphore(&first), hd_case_semaphore(&second) };
 
-	hd_select(cases, 2, HD_FOREVER);
+	CHECK_EQ(hd_select(cases, 2, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -117,7 +117,7 @@ static void *own_a_group_of_the_deaf(void *arg)
 		hd_pid pid = hd_group_spawn(&group, sleep_deaf, NULL);
 		CHECK(pid > 0 || pid == -ESHUTDOWN); /* it may begin late */
 	}
-	hd_group_wait(&group, HD_FOREVER);
+	CHECK_EQ(hd_group_wait(&group, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -152,7 +152,7 @@ static void *keep_the_lent_turn(void *arg)
 static void *join_deaf(void *pid)
 {
 	do_not_listen();
-	hd_join(*(hd_pid *)pid, NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(*(hd_pid *)pid, NULL, HD_FOREVER), 0);
 	CHECK(!"a process went on after the runtime had ended");
 	return NULL;
 }

@@ -29,7 +29,7 @@ static void *a_then_b(void *arg)
 {
 	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
 	meet();
-	hd_mutex_lock(&b, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&b, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -37,7 +37,7 @@ static void *b_then_a(void *arg)
 {
 	CHECK_EQ(hd_mutex_lock(&b, HD_FOREVER), 0);
 	meet();
-	hd_mutex_lock(&a, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -130,7 +130,7 @@ HD_TEST(circle_is_not_looked_for_unless_asked)
 HD_TEST_DIES(circle_aborts_where_that_was_asked, "a circle of 2 processes")
 {
 	const struct hd_config config = { .workers = 1, .deadlock = HD_DEADLOCK_ABORT, .fixed = true };
-	hd_run(&config, close_circle, NULL);
+	CHECK_EQ(hd_run(&config, close_circle, NULL), 0);
 }
 
 /* ann waits for the end of bob, who waits to write what cid writes; he waits to enter the monitor that ann is in. */
@@ -141,20 +141,20 @@ static void *cid_enters(void *arg)
 {
 	CHECK_EQ(hd_rwlock_write(&rwlock, HD_FOREVER), 0);
 	CHECK_EQ(hd_semaphore_wait(&go, HD_FOREVER), 0);
-	hd_monitor_enter(&monitor, HD_FOREVER);
+	CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
 	return arg;
 }
 
 static void *bob_writes(void *arg)
 {
-	hd_rwlock_write(&rwlock, HD_FOREVER);
+	CHECK_EQ(hd_rwlock_write(&rwlock, HD_FOREVER), 0);
 	return arg;
 }
 
 static void *ann_joins(void *arg)
 {
 	CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
-	hd_join(bob, NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(bob, NULL, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -251,7 +251,7 @@ static void *ask_friend(void *arg)
 	hd_pid friend = friends.members[1].pid;
 
 	if (arg != NULL) {
-		hd_join(friends.members[0].pid, NULL, HD_FOREVER);
+		ANY_ANSWER(hd_join(friends.members[0].pid, NULL, HD_FOREVER));
 		return NULL;
 	}
 	while (info.why != HD_WAIT_JOIN) {

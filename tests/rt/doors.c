@@ -100,14 +100,14 @@ static const struct hd_spawn in_turns = { .policy = HD_RR };
 
 static void *two_in_turns(void *arg)
 {
-	hd_spawn_with(&in_turns, compute_five, (void *)"a");
-	hd_spawn_with(&in_turns, compute_five, (void *)"b");
+	CHECK(hd_spawn_with(&in_turns, compute_five, (void *)"a") > 0);
+	CHECK(hd_spawn_with(&in_turns, compute_five, (void *)"b") > 0);
 	return arg;
 }
 
 static void *two_in_turns_and_one_above(void *arg)
 {
-	hd_spawn_at(50, interrupt_after_two, NULL);
+	CHECK(hd_spawn_at(50, interrupt_after_two, NULL) > 0);
 	return two_in_turns(arg);
 }
 
@@ -174,9 +174,9 @@ static void *say(void *arg)
 
 static void *say_abc(void *arg)
 {
-	hd_spawn(say, (void *)"a");
-	hd_spawn(say, (void *)"b");
-	hd_spawn(say, (void *)"c");
+	CHECK(hd_spawn(say, (void *)"a") > 0);
+	CHECK(hd_spawn(say, (void *)"b") > 0);
+	CHECK(hd_spawn(say, (void *)"c") > 0);
 	return arg;
 }
 
@@ -198,7 +198,7 @@ static struct hd_semaphore door = HD_SEMAPHORE(0);
 
 static void *wait_at_door(void *arg)
 {
-	hd_semaphore_wait(&door, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&door, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -208,7 +208,7 @@ static void *one_waits(void *arg)
 
 	hd_yield();
 	hd_semaphore_signal(&door);
-	hd_join(pid, NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
 	return arg;
 }
 

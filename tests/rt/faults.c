@@ -36,7 +36,7 @@ static void *raise_it(void *arg)
 static void run_and_raise(void)
 {
 	signal(SIGSEGV, SIG_DFL);
-	hd_run(&one_worker, raise_it, NULL);
+	CHECK_EQ(hd_run(&one_worker, raise_it, NULL), 0);
 }
 
 HD_TEST(fault_that_somebody_sent_is_not_swallowed)

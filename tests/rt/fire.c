@@ -423,7 +423,7 @@ static void *never_end(void *arg)
 		if (daemons_wait && kind < 2)
 			hd_sleep(HD_US(10));
 		else if (daemons_wait)
-			hd_semaphore_wait(&pool, kind == 2 ? HD_FOREVER : hd_after(HD_US(30)));
+			ANY_ANSWER(hd_semaphore_wait(&pool, kind == 2 ? HD_FOREVER : hd_after(HD_US(30))));
 		else if (kind < 2)
 			hd_checkpoint();
 		else
@@ -471,7 +471,7 @@ static struct hd_semaphore nobody_signals;
 
 static void *wait_for_nothing(void *arg)
 {
-	hd_semaphore_wait(&nobody_signals, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&nobody_signals, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -483,7 +483,7 @@ static void *everybody_waits(void *arg)
 	start_crew(&crew, &(struct hd_spawn){ .name = "stuck" }, workers, wait_for_nothing, NULL);
 	CHECK(hd_spawn_with(&(struct hd_spawn){ .name = "suspended", .suspended = true }, wait_for_nothing, NULL) > 0);
 	CHECK(hd_spawn_with(&(struct hd_spawn){ .name = "movable", .pinned = false }, wait_for_nothing, NULL) > 0);
-	hd_join(crew.members[workers - 1].pid, NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(crew.members[workers - 1].pid, NULL, HD_FOREVER), 0);
 	return NULL;
 }
 

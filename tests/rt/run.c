@@ -216,7 +216,7 @@ static void speak_at_the_end(const char *words)
 static void *left_waiting(void *arg)
 {
 	speak_at_the_end("waiting");
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("woken ");
 	return arg;
 }
@@ -232,7 +232,7 @@ static void *left_sleeping(void *arg)
 static void *left_suspended(void *arg)
 {
 	speak_at_the_end("suspended");
-	hd_suspend(hd_self(), HD_FOREVER);
+	CHECK_EQ(hd_suspend(hd_self(), HD_FOREVER), 0);
 	hd_sleep(HD_SEC(1000));
 	trace("woken ");
 	return arg;
@@ -241,7 +241,7 @@ static void *left_suspended(void *arg)
 static void *left_joining(void *arg)
 {
 	speak_at_the_end("joining");
-	hd_join(*(hd_pid *)arg, NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(*(hd_pid *)arg, NULL, HD_FOREVER), 0);
 	trace("woken ");
 	return NULL;
 }
@@ -251,7 +251,7 @@ static void *left_ready(void *arg)
 	speak_at_the_end("ready");
 	for (int i = 0; i < 10; i++)
 		hd_yield();
-	hd_semaphore_wait(&never, HD_FOREVER); /* it goes on until it waits */
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0); /* it goes on until it waits */
 	trace("woken ");
 	return arg;
 }
@@ -259,7 +259,7 @@ static void *left_ready(void *arg)
 static void *left_waiting_and_suspended(void *arg)
 {
 	speak_at_the_end("both");
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("woken ");
 	return arg;
 }
@@ -315,7 +315,7 @@ static void *spin_on_try_wait(void *arg)
 	static struct hd_semaphore empty;
 
 	for (;;)
-		hd_semaphore_try_wait(&empty);
+		CHECK_EQ(hd_semaphore_try_wait(&empty), -EAGAIN);
 	return arg;
 }
 
@@ -377,7 +377,7 @@ static struct hd_local slow = HD_LOCAL(wait_in_destructor);
 static void *leave_slowly(void *arg)
 {
 	CHECK_EQ(hd_local_set(&slow, &slow), 0);
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -398,7 +398,7 @@ static void wait_for_ever(void *value)
 {
 	(void)value;
 	trace("begins ");
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("ends ");
 }
 
@@ -407,7 +407,7 @@ static struct hd_local endless = HD_LOCAL(wait_for_ever);
 static void *leave_never(void *arg)
 {
 	CHECK_EQ(hd_local_set(&endless, &endless), 0);
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -733,8 +733,9 @@ HD_TEST(run_leaves_errno_alone)
 	CHECK_EQ(hd_run(&one_worker, spawn_a_few, NULL), 0);
 	CHECK_EQ(errno, EDOM);
 	capture_begin();
-	hd_run(&(struct hd_config){ .quantum = -1 }, nothing, NULL);
+	int err = hd_run(&(struct hd_config){ .quantum = -1 }, nothing, NULL);
 	capture_end();
-	hd_run(&one_worker, NULL, NULL);
+	CHECK_EQ(err, -EINVAL);
+	CHECK_EQ(hd_run(&one_worker, NULL, NULL), -EINVAL);
 	CHECK_EQ(errno, EDOM);
 }

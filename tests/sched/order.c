@@ -122,8 +122,7 @@ static void *spawn_from_a_thread(void *arg)
 		begun = 0;
 		enough = workers;
 		for (int i = 0; i < workers; i++) {
-			pids[i] = hd_spawn_with(&(struct hd_spawn){ .priority = 31 + round % 49 },
-						begin_and_hold, NULL);
+			pids[i] = hd_spawn_with(&(struct hd_spawn){ .priority = 31 + round % 49 }, begin_and_hold, NULL);
 			CHECK(pids[i] > 0);
 		}
 		expect_before_hogs(&begun, enough, count_hogs(), 0, workers);
@@ -524,7 +523,7 @@ static void *do_things(void *arg)
 			hd_sleep(next_random(&seed) % 20000);
 			break;
 		case 2:
-			hd_semaphore_wait(&bowl, hd_after(next_random(&seed) % 20000));
+			ANY_ANSWER(hd_semaphore_wait(&bowl, hd_after(next_random(&seed) % 20000)));
 			break;
 		case 3:
 			hd_semaphore_signal(&bowl);
@@ -552,7 +551,8 @@ static void *many_do_things(void *arg)
 {
 	begun = enough = 0;
 	for (long i = 0; i < 40; i++)
-		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .pinned = i % 2 == 0 }, do_things, (void *)(i + 1)) > 0);
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .detached = true, .pinned = i % 2 == 0 }, do_things, (void *)(i + 1)) >
+		      0);
 	return arg;
 }
 

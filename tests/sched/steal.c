@@ -304,7 +304,7 @@ static void *wander(void *arg)
 			hd_sleep(HD_US(i % 20));
 			break;
 		case 1:
-			hd_semaphore_wait(&own, hd_after(i % 3000));
+			CHECK_EQ(hd_semaphore_wait(&own, hd_after(i % 3000)), -ETIMEDOUT);
 			break;
 		default:
 			hd_yield();

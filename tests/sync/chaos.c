@@ -102,7 +102,7 @@ static void enter_mutex(unsigned *dice, unsigned number, hd_time until)
 {
 	struct visit visit = { dice, number };
 
-	hd_mutex_critical(&mutexes[number], be_in_mutex, &visit, until);
+	ANY_ANSWER(hd_mutex_critical(&mutexes[number], be_in_mutex, &visit, until));
 }
 
 static void use_mutex(unsigned *dice)
@@ -126,7 +126,7 @@ static void be_in_monitor(void *arg)
 			CHECK_EQ(hd_monitor_signal_all(&monitor, NULL), 0);
 			break;
 		default:
-			hd_monitor_wait(&monitor, NULL, soon(dice));
+			ANY_ANSWER(hd_monitor_wait(&monitor, NULL, soon(dice)));
 		}
 		be_alone(dice, &books.in_monitor);
 	}
@@ -186,7 +186,7 @@ static void set_or_await(unsigned *dice)
 	if (roll(dice, 2) == 0)
 		CHECK_EQ(hd_event_set(&event), 0);
 	else
-		hd_event_wait(&event, soon(dice));
+		ANY_ANSWER(hd_event_wait(&event, soon(dice)));
 }
 
 static void meet(unsigned *dice)
@@ -268,10 +268,10 @@ static void use_group(unsigned *dice)
 	CHECK_EQ(hd_cleanup_push(&cleanup, check_none, &alive), 0);
 	for (int i = 0; i < CHILDREN; i++) {
 		children[i] = (struct child){ next_random(dice), &alive };
-		hd_spawn_with(&(struct hd_spawn){ .group = &group, .pinned = i % 2 == 0 }, grow, &children[i]);
+		ANY_ANSWER(hd_spawn_with(&(struct hd_spawn){ .group = &group, .pinned = i % 2 == 0 }, grow, &children[i]));
 	}
 	wander(dice);
-	hd_group_wait(&group, soon(dice));
+	ANY_ANSWER(hd_group_wait(&group, soon(dice)));
 	CHECK_EQ(hd_cleanup_pop(&cleanup, true), 0);
 }
 
@@ -345,7 +345,7 @@ static void do_something(unsigned *dice)
 		use_mutex(dice);
 		break;
 	case 2:
-		hd_monitor_critical(&monitor, be_in_monitor, dice, HD_FOREVER);
+		ANY_ANSWER(hd_monitor_critical(&monitor, be_in_monitor, dice, HD_FOREVER));
 		break;
 	case 3:
 		read_or_write(dice);
@@ -446,7 +446,7 @@ static void end_it(unsigned *dice, hd_pid pid)
 	if (roll(dice, 2) == 0)
 		hd_kill(pid, 7);
 	else
-		hd_terminate(pid, soon(dice));
+		ANY_ANSWER(hd_terminate(pid, soon(dice)));
 }
 
 static void meddle_with(unsigned *dice, hd_pid pid)
@@ -456,10 +456,10 @@ static void meddle_with(unsigned *dice, hd_pid pid)
 		hd_cancel(pid);
 		break;
 	case 1:
-		hd_suspend(pid, 0); /* perhaps it is not yet when it is resumed */
+		ANY_ANSWER(hd_suspend(pid, 0)); /* perhaps it is not yet when it is resumed */
 		break;
 	case 2:
-		hd_suspend(pid, soon(dice));
+		ANY_ANSWER(hd_suspend(pid, soon(dice)));
 		break;
 	case 3:
 	case 4:

@@ -96,7 +96,7 @@ static struct hd_monitor monitor;
 static void *wait_in_monitor(void *arg)
 {
 	CHECK_EQ(hd_monitor_enter(&monitor, HD_FOREVER), 0);
-	hd_monitor_wait(&monitor, NULL, HD_FOREVER);
+	CHECK_EQ(hd_monitor_wait(&monitor, NULL, HD_FOREVER), 0);
 	CHECK(!"it came back");
 	return arg;
 }
@@ -173,7 +173,7 @@ static void *wait_for_moments(void *arg)
 static void *suspend_and_resume_it(void *arg)
 {
 	for (int i = 0; i < 4; i++) {
-		hd_suspend(crew.members[0].pid, 0);
+		ANY_ANSWER(hd_suspend(crew.members[0].pid, 0));
 		hd_resume(crew.members[0].pid);
 	}
 	return arg;
@@ -285,14 +285,14 @@ static struct hd_semaphore is_open, is_full, may_fail;
 /* Does not hear a cancel: only one who is terminated leaves this wait. */
 static void *want_what_is_taken(void *arg)
 {
-	hd_mutex_lock(&taken, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&taken, HD_FOREVER), 0);
 	CHECK(!"it came back");
 	return arg;
 }
 
 static void *fail_when_it_may(void *arg)
 {
-	hd_semaphore_wait(&may_fail, HD_FOREVER);
+	ANY_ANSWER(hd_semaphore_wait(&may_fail, HD_FOREVER));
 	hd_fail(5);
 	return arg;
 }
@@ -301,7 +301,7 @@ static void *open_group_and_wait(void)
 {
 	spawned(hd_group_spawn(&group, fail_when_it_may, NULL));
 	CHECK_EQ(hd_semaphore_signal(&is_open), 0);
-	hd_group_wait(&group, HD_FOREVER);
+	CHECK_EQ(hd_group_wait(&group, HD_FOREVER), 0);
 	CHECK(!"it came back");
 	return NULL;
 }
@@ -311,7 +311,7 @@ static void *fill_group_and_cancel(void)
 {
 	CHECK_EQ(hd_semaphore_wait(&is_open, HD_FOREVER), 0);
 	for (int i = 0; i < 6; i++)
-		hd_group_spawn(&group, want_what_is_taken, NULL);
+		ANY_ANSWER(hd_group_spawn(&group, want_what_is_taken, NULL));
 	CHECK_EQ(hd_semaphore_signal(&is_full), 0);
 	CHECK_EQ(hd_semaphore_signal(&may_fail), 0);
 	CHECK_EQ(hd_group_cancel(&group), 0);

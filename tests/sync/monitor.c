@@ -487,7 +487,7 @@ static void *wait_to_be_ended(void *arg)
 	enter();
 	enter();
 	CHECK_EQ(hd_cleanup_push(&cleanup, say_depth, NULL), 0);
-	hd_monitor_wait(&monitor, NULL, HD_FOREVER);
+	CHECK_EQ(hd_monitor_wait(&monitor, NULL, HD_FOREVER), 0);
 	CHECK(false);
 	return NULL;
 }

@@ -621,7 +621,7 @@ static void *wait_with_cleanup(void *arg)
 	struct hd_cleanup cleanup;
 
 	CHECK_EQ(hd_cleanup_push(&cleanup, say_whether_mine, &mutex), 0);
-	hd_mutex_lock(&mutex, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
 	CHECK(false);
 	return arg;
 }
@@ -675,7 +675,7 @@ static void sleep_inside(void *arg)
 
 static void *critical_then_end(void *arg)
 {
-	hd_mutex_critical(&mutex, sleep_inside, NULL, HD_FOREVER);
+	CHECK_EQ(hd_mutex_critical(&mutex, sleep_inside, NULL, HD_FOREVER), 0);
 	CHECK(false);
 	return arg;
 }

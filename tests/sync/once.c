@@ -159,7 +159,7 @@ static void give_up(void *how)
 
 static void *come_and_give_up(void *how)
 {
-	hd_once(&once, give_up, how, HD_FOREVER);
+	CHECK_EQ(hd_once(&once, give_up, how, HD_FOREVER), 0);
 	CHECK(false);
 	return NULL;
 }

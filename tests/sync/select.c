@@ -525,7 +525,7 @@ static void *select_with_cleanup(void *arg)
 	struct hd_case cases[] = { hd_case_next(q, &item), hd_case_semaphore(heap_sem), hd_case_join((hd_pid)(long)arg, NULL) };
 
 	hd_cleanup_push(&cleanup, say_cleanup, (void *)"cleanup");
-	hd_select(cases, 3, HD_FOREVER);
+	CHECK_EQ(hd_select(cases, 3, HD_FOREVER), 0);
 	CHECK(!"it came back");
 	return NULL;
 }

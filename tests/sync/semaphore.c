@@ -199,9 +199,9 @@ static void *wait_a_little(void *arg)
 /* The one in the middle leaves the queue by its deadline: its neighbours are served as if it had never been there. */
 HD_PROCESS_TEST(semaphore_timed_out_waiter_is_skipped)
 {
-	hd_spawn_at(50, trace_turn, (void *)"first");
+	CHECK(hd_spawn_at(50, trace_turn, (void *)"first") > 0);
 	hd_pid middle = hd_spawn_at(50, wait_a_little, NULL);
-	hd_spawn_at(50, trace_turn, (void *)"third");
+	CHECK(hd_spawn_at(50, trace_turn, (void *)"third") > 0);
 	CHECK_EQ(hd_join(middle, NULL, HD_FOREVER), 0);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
@@ -364,7 +364,7 @@ HD_TEST(semaphore_calls_leave_errno_alone_on_plain_thread)
 HD_PROCESS_TEST(semaphore_grant_to_a_suspended_waiter_is_kept_for_it)
 {
 	hd_pid a = hd_spawn_at(50, trace_turn, (void *)"a");
-	hd_spawn_at(50, trace_turn, (void *)"b");
+	CHECK(hd_spawn_at(50, trace_turn, (void *)"b") > 0);
 	CHECK_EQ(hd_suspend(a, HD_FOREVER), 0);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);

@@ -13,7 +13,7 @@ static struct hd_waitq queue;
 	static void *name##_main(void *arg);                                                                                   \
 	HD_TEST_DIES(name, words)                                                                                              \
 	{                                                                                                                      \
-		hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, name##_main, NULL);                                 \
+		CHECK_EQ(hd_run(&(struct hd_config){ .fixed = true, .workers = 1 }, name##_main, NULL), 0);                    \
 	}                                                                                                                      \
 	static void *name##_main(void *arg)
 
@@ -55,7 +55,7 @@ PROCESS_TEST_DIES(wait_park_while_waiting_dies, "a process that waits tried to w
 
 PROCESS_TEST_DIES(wait_unpark_of_an_unclaimed_waiter_dies, "a waiter was unparked that nobody had claimed")
 {
-	hd_spawn_at(50, wait_in_queue, NULL);
+	CHECK(hd_spawn_at(50, wait_in_queue, NULL) > 0);
 	hd__unpark(hd__self(), queue.head);
 	return arg;
 }
@@ -64,7 +64,7 @@ PROCESS_TEST_DIES(wait_unpark_twice_dies, "a process that does not wait was woke
 {
 	struct hd_worker *w = hd__self();
 
-	hd_spawn_at(50, wait_in_queue, NULL);
+	CHECK(hd_spawn_at(50, wait_in_queue, NULL) > 0);
 	hd__waitq_lock(&queue);
 	struct hd_waiter *x = hd__waitq_claim(w, &queue, HD__GRANTED);
 	hd__waitq_unlock(&queue);
@@ -77,7 +77,7 @@ PROCESS_TEST_DIES(wait_wake_before_the_outcome_dies, "a process was woken from a
 {
 	struct hd_worker *w = hd__self();
 
-	hd_spawn_at(50, wait_in_queue, NULL);
+	CHECK(hd_spawn_at(50, wait_in_queue, NULL) > 0);
 	hd__wake_here(w, queue.head->process);
 	hd_yield();
 	hd_sleep(HD_MS(1));

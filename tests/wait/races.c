@@ -271,7 +271,7 @@ static void *take_until_the_end(void *arg)
 static void *run_shortly(void *arg)
 {
 	for (long i = 0; i < WAITERS; i++)
-		hd_spawn_with(&(struct hd_spawn){ .daemon = i % 2 }, take_until_the_end, NULL);
+		CHECK(hd_spawn_with(&(struct hd_spawn){ .daemon = i % 2 }, take_until_the_end, NULL) > 0);
 	hd_sleep(HD_US(300));
 	hd_shutdown(7);
 	return arg;

@@ -30,7 +30,8 @@ static void *high(void *arg)
 		}
 		could_run--;
 		waiting++;
-		hd_semaphore_wait(&go, HD_FOREVER);
+		if (hd_semaphore_wait(&go, HD_FOREVER) != 0)
+			abort();
 	}
 	could_run--;
 	return arg;
@@ -69,7 +70,8 @@ static void *first(void *arg)
 		could_run++;
 	}
 	for (int i = 0; i < n; i++)
-		hd_join(pids[i], NULL, HD_FOREVER);
+		if (hd_join(pids[i], NULL, HD_FOREVER) != 0)
+			abort();
 	return arg;
 }
 

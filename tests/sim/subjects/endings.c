@@ -44,7 +44,8 @@ static void *first(void *arg)
 	if (ends("crash"))
 		raise(SIGSEGV);
 	if (ends("deadlock"))
-		hd_semaphore_wait(&never, HD_FOREVER);
+		if (hd_semaphore_wait(&never, HD_FOREVER) != 0)
+			abort();
 	if (ends("held-open"))
 		hd_hold_open(1);
 	if (ends("livelock-yield"))
@@ -57,21 +58,25 @@ static void *first(void *arg)
 		for (;;)
 			hd_sleep(HD_SEC(1));
 	if (ends("leak"))
-		hd_spawn(nothing, NULL);
+		if (hd_spawn(nothing, NULL) < 0)
+			abort();
 	if (ends("leaks"))
 		for (int i = 0; i < 3; i++)
-			hd_spawn(nothing, NULL);
+			if (hd_spawn(nothing, NULL) < 0)
+				abort();
 	if (ends("no-leak-detached"))
 		hd_detach(hd_spawn(nothing, NULL));
 	if (ends("no-leak-daemon"))
-		hd_spawn_with(&(struct hd_spawn){ .daemon = true }, nothing, NULL);
+		if (hd_spawn_with(&(struct hd_spawn){ .daemon = true }, nothing, NULL) < 0)
+			abort();
 	if (ends("exit-inside"))
 		exit(3);
 	if (ends("shutdown"))
 		hd_shutdown(5);
 	if (ends("threads-later")) {
 		pthread_create(&thread, NULL, signal_and_wait_in_the_kernel, NULL);
-		hd_semaphore_wait(&never, HD_FOREVER);
+		if (hd_semaphore_wait(&never, HD_FOREVER) != 0)
+			abort();
 	}
 	if (ends("never-alike"))
 		for (int i = 0; i < (int)getpid() % 1000; i++)
@@ -101,8 +106,7 @@ int main(int argc, char **argv)
 		raise(SIGBUS);
 	if (ends("second-run")) {
 		how = "deadlock";
-		hd_run(NULL, first, NULL);
-		return 0;
+		return hd_run(NULL, first, NULL) == 0; /* the first run's verdict counts */
 	}
 	return code < 0 ? 1 : code;
 }

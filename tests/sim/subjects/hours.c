@@ -37,7 +37,8 @@ static void sleep_long(void)
 	for (int i = 0; i < N; i++)
 		pids[i] = hd_spawn(sleep_for, (void *)(intptr_t)hours[i]);
 	for (int i = 0; i < N; i++)
-		hd_join(pids[i], NULL, HD_FOREVER);
+		if (hd_join(pids[i], NULL, HD_FOREVER) != 0)
+			abort();
 	if (last != 100000)
 		abort();
 }
@@ -57,7 +58,8 @@ static void be_patient(void)
 
 	if (hd_semaphore_wait(&coming, hd_after(HOUR)) != 0)
 		abort();
-	hd_join(pid, NULL, HD_FOREVER);
+	if (hd_join(pid, NULL, HD_FOREVER) != 0)
+		abort();
 }
 
 static hd_time deadline;

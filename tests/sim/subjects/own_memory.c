@@ -43,7 +43,8 @@ static void *first(void *arg)
 		pids[i] = hd_spawn(ask, NULL);
 	for (int i = 0; i < 2; i++)
 		if (pids[i] > 0)
-			hd_join(pids[i], NULL, HD_FOREVER);
+			if (hd_join(pids[i], NULL, HD_FOREVER) != 0)
+				abort();
 	return arg;
 }
 

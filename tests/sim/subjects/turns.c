@@ -31,7 +31,8 @@ static void *first(void *arg)
 		pids[i] = hd_spawn(take_steps, (void *)(intptr_t)(i + 1));
 	take_steps(NULL);
 	for (int i = 0; i < children; i++)
-		hd_join(pids[i], NULL, HD_FOREVER);
+		if (hd_join(pids[i], NULL, HD_FOREVER) != 0)
+			abort();
 	return arg;
 }
 
