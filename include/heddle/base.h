@@ -1,6 +1,7 @@
 /* heddle/base.h - the words that every heddle header uses: time, process ids, entry functions, wait queues.
  *
- * Calls answer 0, a count or an id on success and -errno on failure. `errno` itself is left alone by every heddle call, also when the
+ * Calls answer 0, a count or an id on success and -errno on failure (hd_error tells what that means). Everywhere -ENXIO says that no
+ * runtime runs, -ENOTSUP that only a process can make this call, and -EPERM that the caller is not the owner. `errno` itself is left alone by every heddle call, also when the
  * caller goes on on another kernel thread (errno.h).
  * A call that waits has `hd_time until` as its last parameter: an absolute time on heddle's clock (hd_now, hd_after). A time
  * that has passed, 0 included, means: try once; with 0 or less the call is no cancellation point either. The clock begins at 10^15
@@ -50,6 +51,10 @@ typedef int64_t hd_pid;
 
 /* What a process runs: its argument in, its result out (see hd_join). */
 typedef void *(*hd_entry)(void *arg);
+
+/* What an error means, in a few words, when heddle answers it: of -ESRCH "there is no such process, or not any more". The sign does not matter;
+ * for an error that heddle itself never answers, what strerror(3) says. The words are constant. Any thread, with or without a runtime. */
+HD_API const char *hd_error(int err);
 
 /* Why a process waits, as hd_process_info and the deadlock report say it. */
 enum hd_wait {

@@ -30,15 +30,15 @@ struct hd_group {
 
 /* Spawns a member, as hd_spawn; hd_spawn_with and hd_spawn.group for everything else. For the owner and the members of the
  * group. Returns its id, and errors as hd_spawn_with; -ECANCELED when the group was cancelled, or a member has failed. A member
- * is detached. Process only (else -EPERM). */
+ * is detached. Process only (else -ENOTSUP). */
 HD_API HD_MUST_USE hd_pid hd_group_spawn(struct hd_group *g, hd_entry entry, void *arg);
 
 /* Waits until every member has ended; then the group is as new. Returns 0; the error of the first member that failed; when
  * `until` came, or the caller was cancelled, before that: cancels the members, goes on waiting for them, and returns -ETIMEDOUT
- * or -ECANCELED. -EPERM when the caller is not its owner, or on a plain thread. Cancellation point. */
+ * or -ECANCELED. -EPERM when the caller is not its owner; -ENOTSUP on a plain thread. Cancellation point. */
 HD_API HD_MUST_USE int hd_group_wait(struct hd_group *g, hd_time until);
 
-/* Cancels all members, and refuses new ones. Returns 0; -EPERM when no runtime runs. Any thread, while the group is open. */
+/* Cancels all members, and refuses new ones. Returns 0; -ENXIO when no runtime runs. Any thread, while the group is open. */
 HD_API int hd_group_cancel(struct hd_group *g);
 
 HD_END

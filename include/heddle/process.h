@@ -62,7 +62,7 @@ struct hd_spawn {
  *   -ENOMEM         no memory, no address space for its stack, or (Linux before 6.13) no mapping for its guard
  *   -EAGAIN         2^24 processes exist (fewer under ulimit -v)
  *   -ESHUTDOWN      the runtime is ending
- *   -EPERM          no runtime runs
+ *   -ENXIO          no runtime runs
  *
  * Any thread; from a plain one the default priority is 40. */
 HD_API HD_MUST_USE hd_pid hd_spawn(hd_entry entry, void *arg);
@@ -73,17 +73,17 @@ HD_API HD_MUST_USE hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry ent
 HD_API hd_pid hd_self(void);
 
 /* Puts the caller at the tail of its level, so that its equals on this worker run first. Never lets a lower priority run.
- * Returns 0; -EPERM on a plain thread. */
+ * Returns 0; -ENOTSUP on a plain thread. */
 HD_API int hd_yield(void);
 
 /* A safe point and nothing else: the caller gives way to a higher priority, or because its quantum is over, or stops if it was
- * suspended. Costs a few instructions when there is nothing to do; put one into long loops. Returns 0; -EPERM on a plain
+ * suspended. Costs a few instructions when there is nothing to do; put one into long loops. Returns 0; -ENOTSUP on a plain
  * thread. */
 HD_API int hd_checkpoint(void);
 
 /* From hd_pin to hd_unpin the calling process stays on its kernel thread: thread-local variables, and library code that has
  * some, can be relied upon across heddle calls. The calls nest. Outside, every heddle call may return on another kernel thread.
- * Returns 0; -EINVAL when there is nothing to unpin, or the caller is pinned 65,535 times; -EPERM on a plain thread. */
+ * Returns 0; -EINVAL when there is nothing to unpin, or the caller is pinned 65,535 times; -ENOTSUP on a plain thread. */
 HD_API int hd_pin(void);
 HD_API int hd_unpin(void);
 
@@ -96,13 +96,13 @@ HD_API int hd_unpin(void);
  *   -ETIMEDOUT     it will stop, but had not by then
  *   -ECANCELED     it will stop, but the caller was cancelled meanwhile
  *   -ESRCH         there is no such process, or it has ended, or was terminated
- *   -EPERM         no runtime runs
+ *   -ENXIO         no runtime runs
  *
  * Any thread. Cancellation point if it waits. */
 HD_API HD_MUST_USE int hd_suspend(hd_pid pid, hd_time until);
 
 /* Lets a suspended process go on, at the tail of its level; if it still waits for something, it goes on waiting. Returns 0;
- * -EALREADY when it is not suspended; -ESRCH; -EPERM when no runtime runs. Any thread. */
+ * -EALREADY when it is not suspended; -ESRCH; -ENXIO when no runtime runs. Any thread. */
 HD_API int hd_resume(hd_pid pid);
 
 /* How a process ended. */
@@ -132,20 +132,20 @@ struct hd_end {
  *   -EBUSY       another process or thread is joining it
  *   -EINVAL      it is detached
  *   -ESRCH       there is no such process: it never existed, was joined, or was detached and has ended
- *   -EPERM       no runtime runs
+ *   -ENXIO       no runtime runs
  *
  * Any thread. Cancellation point. */
 HD_API HD_MUST_USE int hd_join(hd_pid pid, void **result, hd_time until);
 HD_API HD_MUST_USE int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until);
 
 /* Detaches a process: it cannot be joined, and is forgotten when it ends, or now if it has. Returns 0; -EINVAL when it is
- * detached already; -EBUSY while a process or thread is joining it; -ESRCH; -EPERM when no runtime runs. Any thread. */
+ * detached already; -EBUSY while a process or thread is joining it; -ESRCH; -ENXIO when no runtime runs. Any thread. */
 HD_API int hd_detach(hd_pid pid);
 
-/* Ends the calling process, as returning `result` from its entry would. Does not return, except -EPERM on a plain thread. */
+/* Ends the calling process, as returning `result` from its entry would. Does not return, except -ENOTSUP on a plain thread. */
 HD_API int hd_exit(void *result);
 
-/* Ends the calling process with an error; the sign of `err` does not matter. Does not return, except -EPERM on a plain thread
+/* Ends the calling process with an error; the sign of `err` does not matter. Does not return, except -ENOTSUP on a plain thread
  * and -EINVAL when err is 0. */
 HD_API int hd_fail(int err);
 
@@ -157,25 +157,25 @@ HD_API int hd_fail(int err);
  *   -ETIMEDOUT   it was not, by `until`; it will end nevertheless
  *   -ECANCELED   the caller was cancelled meanwhile; it will end nevertheless
  *   -ESRCH       there is no such process, or it has ended
- *   -EPERM       no runtime runs
+ *   -ENXIO       no runtime runs
  *
  * On itself it is hd_exit(NULL). Any thread. Cancellation point. */
 HD_API HD_MUST_USE int hd_terminate(hd_pid pid, hd_time until);
 
 /* As hd_terminate, but does not wait, and gives a reason (any number), which hd_join_end tells; the first reason counts.
- * Returns 0; -ESRCH; -EPERM. If pid is the caller, it does not return. Any thread. */
+ * Returns 0; -ESRCH; -ENXIO. If pid is the caller, it does not return. Any thread. */
 HD_API int hd_kill(hd_pid pid, int reason);
 
-/* Returns a process's own priority, 10 to 80, without a boost by waiters (HD_INHERIT) or hd_terminate; -ESRCH; -EPERM when no
+/* Returns a process's own priority, 10 to 80, without a boost by waiters (HD_INHERIT) or hd_terminate; -ESRCH; -ENXIO when no
  * runtime runs. Any thread. */
 HD_API int hd_priority(hd_pid pid);
 
 /* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to ready processes of the
  * new priority or a higher one. The priority that it has already changes nothing. Returns 0; -EINVAL when out of range; -ESRCH;
- * -EPERM. Any thread. */
+ * -ENXIO. Any thread. */
 HD_API int hd_set_priority(hd_pid pid, int priority);
 
-/* Gives a process another policy, from its next safe point on. Returns 0; -EINVAL; -ESRCH; -EPERM. Any thread. */
+/* Gives a process another policy, from its next safe point on. Returns 0; -EINVAL; -ESRCH; -ENXIO. Any thread. */
 HD_API int hd_set_policy(hd_pid pid, enum hd_policy policy);
 
 /* What a process does. */
@@ -205,16 +205,16 @@ struct hd_process_info {
 };
 
 /* Describes a process, a zombie included. Returns 0; -ESRCH when it is gone (Pharo's isTerminated: -ESRCH, or HD_ENDED);
- * -EPERM when no runtime runs. Any thread; a process that is changing is described a moment before or after. */
+ * -ENXIO when no runtime runs. Any thread; a process that is changing is described a moment before or after. */
 HD_API HD_MUST_USE int hd_process_info(hd_pid pid, struct hd_process_info *info);
 
-/* Calls fn for every process, oldest slot first, until it answers something other than 0; returns that, or 0. -EPERM when no
+/* Calls fn for every process, oldest slot first, until it answers something other than 0; returns that, or 0. -ENXIO when no
  * runtime runs. Any thread; fn may call heddle, but processes that come or go meanwhile may or may not be seen. On a plain thread
  * the runtime does not end while fn runs. */
 HD_API int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg);
 
 /* The processes that are ready at a priority on the caller's worker, in the order in which they would run there. Stores at most
- * n ids and returns how many processes there are; -EINVAL when out of range; -EPERM on a plain thread. */
+ * n ids and returns how many processes there are; -EINVAL when out of range; -ENOTSUP on a plain thread. */
 HD_API int hd_waiting_at(int priority, hd_pid *pids, size_t n);
 
 /* A variable of which every process has its own. Zeroed memory, or HD_LOCAL(destroy), is ready to use; the variable is known
@@ -230,7 +230,7 @@ struct hd_local {
 /* The calling process's value, NULL if never set; NULL on a plain thread. */
 HD_API void *hd_local_get(const struct hd_local *local);
 
-/* Sets it. Returns 0; -ENOMEM; -EPERM on a plain thread. Destructors may set locals again: after four rounds the rest is left. */
+/* Sets it. Returns 0; -ENOMEM; -ENOTSUP on a plain thread. Destructors may set locals again: after four rounds the rest is left. */
 HD_API HD_MUST_USE int hd_local_set(const struct hd_local *local, void *value);
 
 HD_END

@@ -48,7 +48,7 @@ HD_API HD_MUST_USE hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *
 HD_API HD_MUST_USE int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until);
 
 /* Waits until one of n has its value. Returns its index; when all have failed, the error of the last; -EINVAL when n is 0; -ENOMEM;
- * -ETIMEDOUT; -ECANCELED. Cancellation point. Process only (else -EPERM). */
+ * -ETIMEDOUT; -ECANCELED. Cancellation point. Process only (else -ENOTSUP). */
 HD_API HD_MUST_USE int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until);
 
 HD_END

@@ -58,7 +58,7 @@ struct hd_config {
 HD_API HD_MUST_USE int hd_run(const struct hd_config *config, hd_entry main, void *arg);
 
 /* Ends the runtime: hd_run will return `code`. Returns 0, and the caller goes on until it waits for something; -EINVAL when
- * code is negative; -EALREADY when the runtime is ending already; -EPERM when no runtime runs. Any thread. */
+ * code is negative; -EALREADY when the runtime is ending already; -ENXIO when no runtime runs. Any thread. */
 HD_API int hd_shutdown(int code);
 
 /* The time now, on the clock that every `until` refers to: 10^15 when the program began. Any thread, with or without a runtime. */
@@ -69,7 +69,7 @@ HD_API hd_time hd_after(hd_time ns);
 
 /* Counts what can still wake a process and heddle cannot see: a signal handler, a device, a thread to be started. While the
  * count (changed by `delta`, usually 1 or -1) is above 0, hd_run neither returns for want of processes nor declares a deadlock.
- * Returns the new count; -EINVAL when it would fall below 0; -EPERM when no runtime runs. Any thread. */
+ * Returns the new count; -EINVAL when it would fall below 0; -ENXIO when no runtime runs. Any thread. */
 HD_API int hd_hold_open(int delta);
 
 /* What the runtime has done since hd_run, and what it holds now. */
@@ -95,7 +95,7 @@ struct hd_stats {
 	uint64_t made_stacks;	  /* stacks that ever existed: those in use, cached and without memory */
 };
 
-/* Fills `stats`. Returns 0; -EPERM when no runtime runs. Any thread; what other threads count may lag by a few events. */
+/* Fills `stats`. Returns 0; -ENXIO when no runtime runs. Any thread; what other threads count may lag by a few events. */
 HD_API HD_MUST_USE int hd_stats(struct hd_stats *stats);
 
 HD_END

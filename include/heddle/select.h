@@ -75,7 +75,7 @@ static inline struct hd_case hd_case_time(hd_time t)
  *   -ETIMEDOUT   none had happened by `until`
  *   -ECANCELED   the caller was cancelled, and none happened
  *   -EINVAL      a case is of no known kind, or waits for a time that is a duration (base.h)
- *   -EPERM       on a plain thread
+ *   -ENOTSUP     on a plain thread
  *
  * Cancellation point. */
 HD_API HD_MUST_USE int hd_select(struct hd_case *cases, size_t n, hd_time until);

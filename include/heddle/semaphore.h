@@ -48,7 +48,7 @@ HD_API bool hd_semaphore_is_signaled(const struct hd_semaphore *s);
 HD_API HD_MUST_USE int hd_semaphore_critical(struct hd_semaphore *s, void (*fn)(void *arg), void *arg, hd_time until);
 
 /* The one call that a signal handler may make: as hd_semaphore_signal, delivered by a worker at its next safe point. The
- * semaphore must outlive that delivery. Returns 0; -EPERM when no runtime runs. Any thread, any handler. A program that waits for
+ * semaphore must outlive that delivery. Returns 0; -ENXIO when no runtime runs. Any thread, any handler. A program that waits for
  * nothing but a handler says so with hd_hold_open. */
 HD_API int hd_semaphore_signal_from_handler(struct hd_semaphore *s);
 

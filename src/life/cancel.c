@@ -15,7 +15,7 @@ int hd_cancel(hd_pid pid)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = hd__ask(caller, pid, 0, HD__CANCEL, 0);
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;
@@ -33,7 +33,7 @@ int hd_set_cancel_state(enum hd_cancel_state state)
 	struct hd__inner *mine = inner();
 
 	if (mine == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (state != HD_CANCEL_ENABLED && state != HD_CANCEL_DISABLED)
 		return -EINVAL;
 	bool before = mine->deaf;
@@ -46,7 +46,7 @@ int hd_set_cancel_type(enum hd_cancel_type type)
 	struct hd__inner *mine = inner();
 
 	if (mine == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (type != HD_CANCEL_RETURN && type != HD_CANCEL_UNWIND)
 		return -EINVAL;
 	bool before = mine->unwinds;
@@ -59,7 +59,7 @@ int hd_test_cancel(void)
 	struct hd_worker *w;
 
 	if (hd__self() == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	int err = hd__begin_wait(&w, HD_FOREVER);
 	if (err == 0)
 		hd__leave(w);
@@ -71,7 +71,7 @@ int hd_cancel_clear(void)
 	struct hd_worker *w = hd__self();
 
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	struct hd_process *me = w->current;
 	hd__pass_by(); /* a loop that clears and tries again gives way */
 	return (and_acq_rel(&me->control, ~(uint64_t)HD__CANCEL) & HD__CANCEL) != 0;
@@ -82,7 +82,7 @@ int hd_cleanup_push(struct hd_cleanup *cleanup, void (*fn)(void *arg), void *arg
 	struct hd__inner *mine = inner();
 
 	if (mine == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (fn == NULL)
 		return -EINVAL;
 	*cleanup = (struct hd_cleanup){ fn, arg, mine->cleanups };
@@ -95,7 +95,7 @@ int hd_cleanup_pop(struct hd_cleanup *cleanup, bool run)
 	struct hd__inner *mine = inner();
 
 	if (mine == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (mine->cleanups != cleanup)
 		return -EINVAL;
 	mine->cleanups = cleanup->next;

@@ -183,7 +183,7 @@ int hd_exit(void *result)
 {
 	struct hd_worker *w = hd__self();
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	hd__end(w->current, HD_END_RETURNED, result, 0);
 	__builtin_unreachable();
 }
@@ -192,7 +192,7 @@ int hd_fail(int err)
 {
 	struct hd_worker *w = hd__self();
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (err == 0)
 		return -EINVAL;
 	hd__end(w->current, HD_END_FAILED, NULL, err > 0 ? -err : err);

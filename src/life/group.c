@@ -106,7 +106,7 @@ hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg)
 	struct hd_spawn detached = *how;
 
 	if (hd__self() == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	struct hd__member *m = hd__os_alloc(sizeof *m);
 	if (m == NULL)
 		return -ENOMEM;
@@ -207,7 +207,7 @@ int hd_group_wait(struct hd_group *g, hd_time until)
 	struct hd_worker *w = hd__self();
 
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (hd__is_duration(until))
 		return -EINVAL;
 	struct hd_process *me = w->current;
@@ -238,7 +238,7 @@ int hd_group_cancel(struct hd_group *g)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	stop_members(caller, g, false);
 	hd__call_end(caller);
 	return 0;

@@ -183,7 +183,7 @@ int hd_process_info(hd_pid pid, struct hd_process_info *info)
 	struct hd__sched *sched = begin_look();
 
 	if (sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = describe(sched, pid, info);
 	end_look();
 	return err;
@@ -195,7 +195,7 @@ int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), vo
 	int answer = 0;
 
 	if (sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	for (uint32_t slot = 0; answer == 0 && slot < ld_acq(&sched->table.made); slot++) {
 		struct hd_process_info info;
 		struct hd_process *p = &sched->table.blocks[slot];
@@ -215,7 +215,7 @@ int hd_waiting_at(int priority, hd_pid *pids, size_t n)
 	size_t count = 0;
 
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
 		return -EINVAL;
 	hd__enter(w);

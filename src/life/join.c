@@ -125,7 +125,7 @@ int hd_join_end(hd_pid pid, struct hd_end *end, hd_time until)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = join(&caller, pid, end, until);
 	hd__call_end(caller);
 	return err;
@@ -139,7 +139,7 @@ int hd_join(hd_pid pid, void **result, hd_time until)
 	struct hd_end end = { .kind = HD_END_RETURNED };
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = join(&caller, pid, &end, until);
 	if (err == 0 && result != NULL)
 		*result = end.kind == HD_END_RETURNED ? end.result : NULL;
@@ -153,7 +153,7 @@ int hd_detach(hd_pid pid)
 	int err = 0;
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 	int bond = lock_bond(p, pid);
 	if (bond < 0) {

@@ -34,7 +34,7 @@ int hd_local_set(const struct hd_local *local, void *value)
 	struct hd_worker *w = hd__self();
 
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	struct hd_process *me = w->current;
 	struct hd__locals *locals = me->inner->locals;
 	for (unsigned i = 0; locals != NULL && i < locals->count; i++)

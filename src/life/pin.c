@@ -12,7 +12,7 @@ int hd_pin(void)
 	struct hd_worker *w = hd__self();
 
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (w->current->pins == UINT16_MAX)
 		return -EINVAL;
 	w->current->pins++;
@@ -24,7 +24,7 @@ int hd_unpin(void)
 	struct hd_worker *w = hd__self();
 
 	if (w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	if (w->current->pins == 0)
 		return -EINVAL;
 	w->current->pins--;

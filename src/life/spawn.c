@@ -134,7 +134,7 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 		return hd__group_spawn(how, entry, arg);
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	hd_pid pid = spawn(caller, how, NULL, entry, arg);
 	hd__call_end(caller);
 	return pid;
@@ -163,7 +163,7 @@ hd_pid hd_spawn(hd_entry entry, void *arg)
 	if (entry == NULL)
 		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, NULL, entry, arg) : -EPERM;
+	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, NULL, entry, arg) : -ENXIO;
 	hd__call_end(caller);
 	return pid;
 }

@@ -259,7 +259,7 @@ int hd_suspend(hd_pid pid, hd_time until)
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	bool done;
 	int err = change(caller, pid, (struct change){ .set = HD__SUSPEND }, &p, &done);
 	if ((err == 0 || err == -EALREADY) && ld_acq(&p->control) & HD__DOOMED)
@@ -282,7 +282,7 @@ int hd_resume(hd_pid pid)
 	bool done;
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = change(caller, pid, (struct change){ .clear = HD__SUSPEND }, &p, &done);
 	hd__call_end(caller);
 	return err;
@@ -293,7 +293,7 @@ int hd_set_priority(hd_pid pid, int priority)
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
 	bool done;
-	int err = -EPERM;
+	int err = -ENXIO;
 
 	if (caller.sched == NULL)
 		return err;
@@ -311,7 +311,7 @@ int hd_set_policy(hd_pid pid, enum hd_policy policy)
 	struct hd__caller caller = hd__call_begin();
 	struct hd_process *p;
 	bool done;
-	int err = -EPERM;
+	int err = -ENXIO;
 
 	if (caller.sched == NULL)
 		return err;
@@ -332,7 +332,7 @@ int hd_priority(hd_pid pid)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 	uint64_t control = p != NULL ? ld_acq(&p->control) : HD__DEAD;
 	hd__call_end(caller);

@@ -54,7 +54,7 @@ int hd_terminate(hd_pid pid, hd_time until)
 		return hd_exit(NULL);
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = doom(caller, pid, 0);
 	if (hd__must_heed(caller.w, until)) { /* after doom: what was asked for is not lost */
 		hd__leave(caller.w);
@@ -77,7 +77,7 @@ int hd_kill(hd_pid pid, int reason)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int err = doom(caller, pid, reason);
 	struct hd_process *me = caller.w != NULL ? caller.w->current : NULL;
 	if (err == 0 && me != NULL && pid == hd__pid(&caller.sched->table, me)) {

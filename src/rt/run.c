@@ -222,7 +222,7 @@ int hd_stats(struct hd_stats *stats)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	struct hd__sched *sched = caller.sched;
 	*stats = (struct hd_stats){
 		.workers = sched->config.workers, /* virtual ones too */

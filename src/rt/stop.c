@@ -89,7 +89,7 @@ int hd_shutdown(int code)
 		return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int none = HD__NO_CODE, err = 0;
 	if (!cas_acq_rel(&caller.sched->stop_code, &none, code)) {
 		err = -EALREADY;
@@ -109,7 +109,7 @@ int hd_hold_open(int delta)
 	struct hd__caller caller = hd__call_begin();
 
 	if (caller.sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	int held = ld_acq(&caller.sched->hold), now;
 	do {
 		if (__builtin_add_overflow(held, delta, &now) || now < 0) {

@@ -388,7 +388,7 @@ int hd_yield(void)
 	struct hd_worker *w = hd__self();
 
 	if (unlikely(w == NULL))
-		return -EPERM;
+		return -ENOTSUP;
 	hd__enter(w);
 	struct hd_process *me = w->current;
 	if (unlikely(hd__is_wanted(w) || w->chores != 0)) {
@@ -412,7 +412,7 @@ int hd_yield(void)
 int hd_checkpoint(void)
 {
 	if (unlikely(hd__self() == NULL))
-		return -EPERM;
+		return -ENOTSUP;
 	hd__pass_by();
 	return 0;
 }

@@ -131,7 +131,7 @@ static hd_promise *spawn_for(hd_promise *p, int priority, hd_entry entry, void *
 {
 	const struct hd_spawn how = { .priority = priority, .detached = true };
 	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = -EPERM;
+	hd_pid pid = -ENXIO;
 
 	if (p != NULL && caller.sched != NULL) {
 		p->mourner.ended = maker_ended;
@@ -199,7 +199,7 @@ int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until)
 	int err = -EINVAL;
 
 	if (hd__self() == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	struct hd_case *cases = hd__os_alloc((n > 0 ? n : 1) * sizeof *cases);
 	if (cases == NULL)
 		return -ENOMEM;

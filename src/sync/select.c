@@ -256,7 +256,7 @@ static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_o
 	struct selection s = { .w = hd__self() };
 
 	if (s.w == NULL)
-		return -EPERM;
+		return -ENOTSUP;
 	for (size_t i = 0; i < n; i++)
 		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_TIME ||
 		    (cases[i].kind == HD_CASE_TIME && hd__is_duration(cases[i].number)))

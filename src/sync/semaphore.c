@@ -111,7 +111,7 @@ int hd_semaphore_signal_from_handler(struct hd_semaphore *s)
 	struct hd__sched *sched = hd__gate_enter();
 
 	if (sched == NULL)
-		return -EPERM;
+		return -ENXIO;
 	if (add_acq_rel(&s->posted, 1) == 0) {
 		s->delivery.apply = deliver;
 		hd__post(hd__some_worker(sched), &s->delivery);

@@ -32,6 +32,7 @@ static const any_function promised[] = {
 	(any_function)hd_waiting_at,
 	(any_function)hd_local_get,
 	(any_function)hd_local_set,
+	(any_function)hd_error,
 	(any_function)hd_run,
 	(any_function)hd_shutdown,
 	(any_function)hd_now,

@@ -267,22 +267,22 @@ static void on_no_runtime(void)
 	hd_pid pid = (1 << 24) + 1;
 
 	CHECK_EQ(hd_self(), 0);
-	CHECK_EQ(hd_spawn(nothing, NULL), -EPERM);
-	CHECK_EQ(hd_spawn_at(40, nothing, NULL), -EPERM);
-	CHECK_EQ(hd_spawn_with(NULL, nothing, NULL), -EPERM);
-	CHECK_EQ(hd_suspend(pid, 0), -EPERM);
-	CHECK_EQ(hd_resume(pid), -EPERM);
-	CHECK_EQ(hd_join(pid, NULL, 0), -EPERM);
-	CHECK_EQ(hd_join_end(pid, NULL, 0), -EPERM);
-	CHECK_EQ(hd_detach(pid), -EPERM);
-	CHECK_EQ(hd_priority(pid), -EPERM);
-	CHECK_EQ(hd_set_priority(pid, 40), -EPERM);
-	CHECK_EQ(hd_set_policy(pid, HD_RR), -EPERM);
-	CHECK_EQ(hd_process_info(pid, &info), -EPERM);
-	CHECK_EQ(hd_each_process(NULL, NULL), -EPERM);
-	CHECK_EQ(hd_stats(&stats), -EPERM);
-	CHECK_EQ(hd_hold_open(1), -EPERM);
-	CHECK_EQ(hd_shutdown(0), -EPERM);
+	CHECK_EQ(hd_spawn(nothing, NULL), -ENXIO);
+	CHECK_EQ(hd_spawn_at(40, nothing, NULL), -ENXIO);
+	CHECK_EQ(hd_spawn_with(NULL, nothing, NULL), -ENXIO);
+	CHECK_EQ(hd_suspend(pid, 0), -ENXIO);
+	CHECK_EQ(hd_resume(pid), -ENXIO);
+	CHECK_EQ(hd_join(pid, NULL, 0), -ENXIO);
+	CHECK_EQ(hd_join_end(pid, NULL, 0), -ENXIO);
+	CHECK_EQ(hd_detach(pid), -ENXIO);
+	CHECK_EQ(hd_priority(pid), -ENXIO);
+	CHECK_EQ(hd_set_priority(pid, 40), -ENXIO);
+	CHECK_EQ(hd_set_policy(pid, HD_RR), -ENXIO);
+	CHECK_EQ(hd_process_info(pid, &info), -ENXIO);
+	CHECK_EQ(hd_each_process(NULL, NULL), -ENXIO);
+	CHECK_EQ(hd_stats(&stats), -ENXIO);
+	CHECK_EQ(hd_hold_open(1), -ENXIO);
+	CHECK_EQ(hd_shutdown(0), -ENXIO);
 }
 
 static void on_processes_only(void)
@@ -290,13 +290,13 @@ static void on_processes_only(void)
 	static struct hd_local local;
 
 	CHECK_EQ(hd_self(), 0);
-	CHECK_EQ(hd_yield(), -EPERM);
-	CHECK_EQ(hd_checkpoint(), -EPERM);
-	CHECK_EQ(hd_exit(NULL), -EPERM);
-	CHECK_EQ(hd_fail(EIO), -EPERM);
-	CHECK_EQ(hd_waiting_at(40, NULL, 0), -EPERM);
+	CHECK_EQ(hd_yield(), -ENOTSUP);
+	CHECK_EQ(hd_checkpoint(), -ENOTSUP);
+	CHECK_EQ(hd_exit(NULL), -ENOTSUP);
+	CHECK_EQ(hd_fail(EIO), -ENOTSUP);
+	CHECK_EQ(hd_waiting_at(40, NULL, 0), -ENOTSUP);
 	CHECK(hd_local_get(&local) == NULL);
-	CHECK_EQ(hd_local_set(&local, &local), -EPERM);
+	CHECK_EQ(hd_local_set(&local, &local), -ENOTSUP);
 	CHECK(hd_local_get(&local) == NULL);
 }
 

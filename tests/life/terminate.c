@@ -47,8 +47,8 @@ static void *sleep_for_ever(void *word)
 
 HD_TEST(terminate_needs_a_runtime)
 {
-	CHECK_EQ(hd_terminate(1, 0), -EPERM);
-	CHECK_EQ(hd_kill(1, 0), -EPERM);
+	CHECK_EQ(hd_terminate(1, 0), -ENXIO);
+	CHECK_EQ(hd_kill(1, 0), -ENXIO);
 }
 
 HD_PROCESS_TEST(terminate_of_nobody_is_an_error)

@@ -271,7 +271,7 @@ HD_TEST(promise_of_a_process_needs_a_runtime)
 	CHECK(hd_promise_spawn(nothing, NULL) == NULL);
 	CHECK(hd_promise_spawn_at(40, nothing, NULL) == NULL);
 	CHECK(hd_promise_then(p, never_called, NULL) == NULL);
-	CHECK_EQ(hd_promise_any(&p, 1, 0), -EPERM);
+	CHECK_EQ(hd_promise_any(&p, 1, 0), -ENOTSUP);
 	hd_promise_release(p);
 	hd_promise_release(NULL);
 }
@@ -644,7 +644,7 @@ static void *promise_from_thread(void *arg)
 
 	CHECK_EQ(got(p), 5);
 	CHECK_EQ(got(a), 6);
-	CHECK_EQ(hd_promise_any(&p, 1, 0), -EPERM);
+	CHECK_EQ(hd_promise_any(&p, 1, 0), -ENOTSUP);
 	hd_promise_release(p);
 	hd_promise_release(a);
 	return arg;
