@@ -6,10 +6,12 @@
 #define HEDDLE_SELECT_H
 
 #include <heddle/base.h>
+#include <heddle/event.h>
 #include <heddle/process.h>
 #include <heddle/promise.h>
 #include <heddle/queue.h>
 #include <heddle/semaphore.h>
+#include <heddle/waitgroup.h>
 
 HD_BEGIN
 
@@ -21,7 +23,9 @@ enum hd_case_kind {
 	HD_CASE_SEMAPHORE,   /* hd_semaphore_wait */
 	HD_CASE_PROMISE,     /* hd_promise_value */
 	HD_CASE_JOIN,	     /* hd_join_end */
-	HD_CASE_TIME	     /* a time comes */
+	HD_CASE_TIME,	     /* a time comes */
+	HD_CASE_EVENT,	     /* hd_event_wait */
+	HD_CASE_WAITGROUP    /* hd_waitgroup_wait */
 };
 
 /* One thing that may happen. Make it with one of the functions below; of its fields only `kind` and `err` are for the user. */
@@ -64,6 +68,17 @@ static inline struct hd_case hd_case_join(hd_pid pid, struct hd_end *end)
 static inline struct hd_case hd_case_time(hd_time t)
 {
 	struct hd_case c = { HD_CASE_TIME, 0, NULL, NULL, t, { NULL } };
+	return c;
+}
+
+static inline struct hd_case hd_case_event(struct hd_event *e)
+{
+	struct hd_case c = { HD_CASE_EVENT, 0, e, NULL, 0, { NULL } };
+	return c;
+}
+static inline struct hd_case hd_case_waitgroup(struct hd_waitgroup *g)
+{
+	struct hd_case c = { HD_CASE_WAITGROUP, 0, g, NULL, 0, { NULL } };
 	return c;
 }
 

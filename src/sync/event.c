@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <heddle/event.h>
 
-#include "sync/sync.h"
+#include "sync/select.h"
 
 void hd_event_init(struct hd_event *e, unsigned flags)
 {
@@ -17,6 +17,13 @@ void hd_event_init(struct hd_event *e, unsigned flags)
 static void mark_locked(struct hd_event *e, bool set)
 {
 	st_rlx(&e->flags, (unsigned char)(set ? e->flags | HD_EVENT_SET : e->flags & ~HD_EVENT_SET));
+}
+
+/* It is set: the caller need not wait. */
+static void pass_locked(struct hd_event *e)
+{
+	if (e->flags & HD_EVENT_AUTO)
+		mark_locked(e, false);
 }
 
 int hd_event_wait(struct hd_event *e, hd_time until)
@@ -29,8 +36,7 @@ int hd_event_wait(struct hd_event *e, hd_time until)
 	hd__waitq_lock(&e->waiters);
 	if (!(e->flags & HD_EVENT_SET))
 		return hd__park(w, &e->waiters, until, HD_WAIT_EVENT);
-	if (e->flags & HD_EVENT_AUTO)
-		mark_locked(e, false);
+	pass_locked(e);
 	hd__waitq_unlock(&e->waiters);
 	hd__sync_got(w);
 	return 0;
@@ -78,3 +84,28 @@ bool hd_event_is_set(const struct hd_event *e)
 	hd__pass_by(); /* a process that asks in a loop gives way to the process that may set it */
 	return ld_rlx(&e->flags) & HD_EVENT_SET;
 }
+
+/* ---- for select ---- */
+
+static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
+{
+	struct hd_event *e = c->object;
+
+	(void)w;
+	hd__waitq_lock(&e->waiters);
+	return &e->waiters;
+}
+
+static bool is_set(const struct hd_case *c)
+{
+	return ((const struct hd_event *)c->object)->flags & HD_EVENT_SET;
+}
+
+static int pass(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	(void)w, (void)woken;
+	pass_locked(c->object);
+	return 0;
+}
+
+const struct hd__case_ops hd__event_case = { .why = HD_WAIT_EVENT, .lock = lock_case, .can = is_set, .happen = pass };

@@ -4,12 +4,33 @@
  * Invariant:  it leaves PENDING once; from then on nothing in it changes but the count of references. Every waiter has one.
  * Locking:    the wait queue's lock guards the change; a thread that has seen it needs no lock.
  * Callers:    any thread; the end of the process that was to set it. */
-#include "sync/promise.h"
-
 #include <errno.h>
-#include <heddle/select.h>
+#include <heddle/promise.h>
 
 #include "os/memory.h"
+#include "sync/select.h"
+
+enum { PENDING, KEPT, BROKEN };
+
+struct hd_promise {
+	struct hd__mourner mourner; /* of the process that will set it */
+	struct hd_waitq waiters;
+	unsigned refs; /* atomically */
+	uint8_t state; /* set once, under the lock; read by any thread, acquire: what follows is constant then */
+	int err;
+	void *value;
+	hd_promise *source; /* hd_promise_then: what it waits for; one reference */
+	void *(*fn)(void *value, void *arg);
+	void *arg;
+};
+
+/* What is known of one that is not pending. */
+static int result_of(const hd_promise *p, void **value)
+{
+	if (p->state == KEPT && value != NULL)
+		*value = p->value;
+	return p->state == KEPT ? 0 : p->err;
+}
 
 hd_promise *hd_promise_new(void)
 {
@@ -39,7 +60,7 @@ void hd_promise_release(hd_promise *p)
 static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value, int err)
 {
 	hd__waitq_lock(&p->waiters);
-	if (p->state != HD__PENDING) {
+	if (p->state != PENDING) {
 		hd__waitq_unlock(&p->waiters);
 		return -EALREADY;
 	}
@@ -55,7 +76,7 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 int hd_promise_set(hd_promise *p, void *value)
 {
 	struct hd_worker *w = hd__enter_call();
-	int err = settle(w, p, HD__KEPT, value, 0);
+	int err = settle(w, p, KEPT, value, 0);
 
 	hd__leave_call(w);
 	return err;
@@ -66,7 +87,7 @@ int hd_promise_fail(hd_promise *p, int why)
 	if (why == 0)
 		return -EINVAL;
 	struct hd_worker *w = hd__enter_call();
-	int err = settle(w, p, HD__BROKEN, NULL, why > 0 ? -why : why);
+	int err = settle(w, p, BROKEN, NULL, why > 0 ? -why : why);
 	hd__leave_call(w);
 	return err;
 }
@@ -79,13 +100,13 @@ int hd_promise_value(hd_promise *p, void **value, hd_time until)
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&p->waiters);
-	if (p->state == HD__PENDING) {
+	if (p->state == PENDING) {
 		err = hd__park(w, &p->waiters, until, HD_WAIT_PROMISE);
 	} else {
 		hd__waitq_unlock(&p->waiters);
 		hd__leave_quietly(w);
 	}
-	return err != 0 ? err : hd__promise_result(p, value);
+	return err != 0 ? err : result_of(p, value);
 }
 
 static uint8_t state_of(const hd_promise *p)
@@ -96,12 +117,12 @@ static uint8_t state_of(const hd_promise *p)
 
 bool hd_promise_has_value(const hd_promise *p)
 {
-	return state_of(p) == HD__KEPT;
+	return state_of(p) == KEPT;
 }
 
 bool hd_promise_has_failed(const hd_promise *p)
 {
-	return state_of(p) == HD__BROKEN;
+	return state_of(p) == BROKEN;
 }
 
 /* The process that was to set it has ended. */
@@ -111,16 +132,16 @@ static void maker_ended(struct hd__mourner *mourner, struct hd_worker *w, const 
 
 	switch (end->kind) {
 	case HD_END_RETURNED:
-		settle(w, p, HD__KEPT, end->result, 0);
+		settle(w, p, KEPT, end->result, 0);
 		break;
 	case HD_END_FAILED:
-		settle(w, p, HD__BROKEN, NULL, end->err);
+		settle(w, p, BROKEN, NULL, end->err);
 		break;
 	case HD_END_CANCELLED:
-		settle(w, p, HD__BROKEN, NULL, -ECANCELED);
+		settle(w, p, BROKEN, NULL, -ECANCELED);
 		break;
 	case HD_END_KILLED:
-		settle(w, p, HD__BROKEN, NULL, -EOWNERDEAD);
+		settle(w, p, BROKEN, NULL, -EOWNERDEAD);
 		break;
 	}
 	hd_promise_release(p);
@@ -219,3 +240,35 @@ int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until)
 	hd_cleanup_pop(&cleanup, true);
 	return err;
 }
+
+/* ---- for select ---- */
+
+static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
+{
+	hd_promise *p = c->object;
+
+	(void)w;
+	hd__waitq_lock(&p->waiters);
+	return &p->waiters;
+}
+
+static bool is_settled(const struct hd_case *c)
+{
+	return ((const hd_promise *)c->object)->state != PENDING;
+}
+
+static int tell(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	(void)w, (void)woken;
+	return result_of(c->object, c->data);
+}
+
+static int tell_granted(const struct hd_case *c, enum hd__outcome outcome)
+{
+	(void)outcome;
+	return result_of(c->object, c->data);
+}
+
+const struct hd__case_ops hd__promise_case = {
+	.why = HD_WAIT_PROMISE, .lock = lock_case, .can = is_settled, .happen = tell, .granted = tell_granted
+};

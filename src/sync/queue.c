@@ -6,14 +6,24 @@
  *             where its item is, or goes.
  * Locking:    the wait queue's lock guards all of it; memory is fetched without it.
  * Callers:    a process or a plain thread. */
-#include "sync/queue.h"
-
 #include <errno.h>
+#include <heddle/queue.h>
 #include <string.h>
 
 #include "os/memory.h"
+#include "sync/select.h"
 
 #define ROOM_FIRST 16 /* of a queue without capacity */
+
+struct hd_queue {
+	struct hd_waitq waiters; /* all to take, when it is empty; or all to put, when it is full */
+	bool closed;
+	size_t item_size;
+	size_t capacity; /* 0: none */
+	size_t room;	 /* items that `items` has room for */
+	size_t first, count;
+	unsigned char *items; /* a ring */
+};
 
 hd_queue *hd_queue_new(size_t item_size, size_t capacity)
 {
@@ -55,7 +65,19 @@ static inline unsigned char *at(const hd_queue *q, size_t i)
 	return q->items + (place < q->room ? place : place - q->room) * q->item_size;
 }
 
-bool hd__queue_has_room(hd_queue *q)
+/* Under the lock: whether the call need not wait. A queue without capacity may need more room first. */
+static inline bool can_put_locked(const hd_queue *q)
+{
+	return q->closed || q->capacity == 0 || q->count < q->capacity;
+}
+
+static inline bool can_take_locked(const hd_queue *q)
+{
+	return q->count > 0 || q->closed;
+}
+
+/* Under the lock, which is released meanwhile if there must be more: whether there is room for one more item. */
+static bool has_room(hd_queue *q)
 {
 	while (q->count == q->room && !q->closed && q->capacity == 0) {
 		size_t room = q->room, bytes;
@@ -113,16 +135,6 @@ __attribute__((always_inline)) static inline int take_locked(struct hd_worker *w
 	return 0;
 }
 
-int hd__queue_put_locked(struct hd_worker *w, hd_queue *q, const void *item, struct hd_waiter **woken)
-{
-	return put_locked(w, q, item, woken);
-}
-
-int hd__queue_take_locked(struct hd_worker *w, hd_queue *q, void *item, struct hd_waiter **woken)
-{
-	return take_locked(w, q, item, woken);
-}
-
 /* Ends a call that did not wait. */
 __attribute__((always_inline)) static inline int finish(struct hd_worker *w, hd_queue *q, int err, struct hd_waiter *woken)
 {
@@ -142,11 +154,11 @@ int hd_queue_put(hd_queue *q, const void *item, hd_time until)
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&q->waiters);
-	if (!hd__queue_can_put_locked(q)) {
+	if (!can_put_locked(q)) {
 		struct hd_waiter x = { .data = (void *)(uintptr_t)item };
 		return hd__park_as(w, &x, &q->waiters, until, HD_WAIT_PUT, NULL);
 	}
-	if (unlikely(q->count == q->room) && !hd__queue_has_room(q))
+	if (unlikely(q->count == q->room) && !has_room(q))
 		return finish(w, q, -ENOMEM, NULL);
 	err = put_locked(w, q, item, &woken);
 	return finish(w, q, err, woken);
@@ -161,7 +173,7 @@ int hd_queue_next(hd_queue *q, void *item, hd_time until)
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&q->waiters);
-	if (!hd__queue_can_take_locked(q)) {
+	if (!can_take_locked(q)) {
 		struct hd_waiter x = { .data = item };
 		return hd__park_as(w, &x, &q->waiters, until, HD_WAIT_NEXT, NULL);
 	}
@@ -203,7 +215,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 		if (err != 0)
 			break;
 		hd__waitq_lock(&q->waiters);
-		while ((size_t)put < n && hd__queue_can_put_locked(q) && (q->count < q->room || hd__queue_has_room(q))) {
+		while ((size_t)put < n && can_put_locked(q) && (q->count < q->room || has_room(q))) {
 			struct hd_waiter *woken;
 			err = put_locked(w, q, item, &woken);
 			if (err != 0)
@@ -216,7 +228,7 @@ int64_t hd_queue_put_many(hd_queue *q, const void *items, size_t n, hd_time unti
 			}
 		}
 		*end = NULL;
-		bool stuck = err == 0 && (size_t)put < n && hd__queue_can_put_locked(q); /* no memory */
+		bool stuck = err == 0 && (size_t)put < n && can_put_locked(q); /* no memory */
 		hd__waitq_unlock(&q->waiters);
 		hd__unpark_all(w, chain);
 		hd__leave_quietly(w);
@@ -245,7 +257,7 @@ int64_t hd_queue_next_many(hd_queue *q, void *items, size_t n, hd_time until)
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&q->waiters);
-	if (!hd__queue_can_take_locked(q)) {
+	if (!can_take_locked(q)) {
 		struct hd_waiter x = { .data = item };
 		err = hd__park_as(w, &x, &q->waiters, until, HD_WAIT_NEXT, NULL);
 		return err != 0 ? err : 1;
@@ -291,3 +303,47 @@ size_t hd_queue_length(const hd_queue *q)
 	hd__pass_by(); /* a process that asks in a loop gives way */
 	return ld_rlx(&q->count);
 }
+
+/* ---- for select ---- */
+
+static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
+{
+	hd_queue *q = c->object;
+
+	(void)w;
+	hd__waitq_lock(&q->waiters);
+	return &q->waiters;
+}
+
+static bool can_put(const struct hd_case *c)
+{
+	return can_put_locked(c->object);
+}
+
+static bool can_take(const struct hd_case *c)
+{
+	return can_take_locked(c->object);
+}
+
+static int put(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	return has_room(c->object) ? put_locked(w, c->object, c->data, woken) : -ENOMEM;
+}
+
+static int take(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	return take_locked(w, c->object, c->data, woken);
+}
+
+static int is_closed(const struct hd_case *c, enum hd__outcome outcome)
+{
+	(void)c;
+	return outcome == HD__CLOSED ? -EPIPE : 0;
+}
+
+const struct hd__case_ops hd__put_case = {
+	.why = HD_WAIT_PUT, .lock = lock_case, .can = can_put, .happen = put, .granted = is_closed
+};
+const struct hd__case_ops hd__next_case = {
+	.why = HD_WAIT_NEXT, .lock = lock_case, .can = can_take, .happen = take, .granted = is_closed
+};

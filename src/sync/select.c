@@ -1,6 +1,6 @@
 /* sync/select.c - waiting for one of several things.
  *
- * Owns:       the records of a process that waits in several queues.
+ * Owns:       the records of a process that waits in several queues. What a kind of case means, its primitive says (select.h).
  * Invariant:  all records of one call share one outcome, the process's: the thread that decides it makes its case happen, and
  *             claims from other queues find it decided. The caller itself decides it to make a case happen that it finds
  *             possible while it is in other queues already; if it cannot, another thread has decided, and wakes it.
@@ -16,12 +16,9 @@
  *        sleep <--------------------------------------------------------------- sleep          |
  *            |                                                                  |              |
  *            +------------------------> leave all queues <---------------------+--------------+ */
-#include <errno.h>
-#include <heddle/select.h>
+#include "sync/select.h"
 
-#include "sync/promise.h"
-#include "sync/queue.h"
-#include "sync/sync.h"
+#include <errno.h>
 
 _Static_assert(sizeof(struct hd_waiter) <= sizeof((struct hd_case *)0)->record, "hd_case.record is too small");
 
@@ -36,90 +33,73 @@ static struct hd_waiter *record_of(struct hd_case *c)
 	return (struct hd_waiter *)c->record;
 }
 
-/* The queue in which the case waits, locked; NULL: none. A join of a process that cannot be joined happens at once: *can is true
- * then, and the error set. */
-static struct hd_waitq *lock_queue(struct selection *s, struct hd_case *c, bool *can)
+/* ---- the end of a process: a case whose parts are life's ---- */
+
+static struct hd_waitq *lock_end(struct hd_worker *w, struct hd_case *c)
 {
 	struct hd_process *p;
-	struct hd_waitq *q;
 
-	*can = false;
-	switch (c->kind) {
-	case HD_CASE_PUT:
-	case HD_CASE_NEXT:
-		q = &((hd_queue *)c->object)->waiters;
-		break;
-	case HD_CASE_SEMAPHORE:
-		q = &((struct hd_semaphore *)c->object)->waiters;
-		break;
-	case HD_CASE_PROMISE:
-		q = &((hd_promise *)c->object)->waiters;
-		break;
-	case HD_CASE_JOIN:
-		c->err = hd__join_look((struct hd__caller){ s->w, s->w->sched }, c->number, &p);
-		*can = c->err != 0;
-		c->object = p;
-		return c->err < 0 ? NULL : &p->news;
-	default:
-		return NULL;
-	}
-	hd__waitq_lock(q);
-	return q;
+	c->err = hd__join_look((struct hd__caller){ w, w->sched }, c->number, &p);
+	c->object = p;
+	return c->err < 0 ? NULL : &p->news;
 }
 
-/* Under the lock of its queue: whether the case could happen now. */
-static bool can_happen_locked(const struct hd_case *c)
+/* hd__join_look has told. */
+static bool has_ended(const struct hd_case *c)
 {
-	hd_queue *q = c->object;
-
-	switch (c->kind) {
-	case HD_CASE_PUT:
-		return hd__queue_can_put_locked(q);
-	case HD_CASE_NEXT:
-		return hd__queue_can_take_locked(q);
-	case HD_CASE_SEMAPHORE:
-		return ((struct hd_semaphore *)c->object)->excess > 0;
-	case HD_CASE_PROMISE:
-		return ((hd_promise *)c->object)->state != HD__PENDING;
-	default:
-		return false;
-	}
+	return c->err == 1;
 }
 
-/* Under the lock of its queue: it happens. */
-static void happen_locked(struct selection *s, struct hd_case *c)
+static void take_end(struct hd_case *c)
 {
-	switch (c->kind) {
-	case HD_CASE_PUT:
-		c->err = hd__queue_put_locked(s->w, c->object, c->data, &s->woken);
-		break;
-	case HD_CASE_NEXT:
-		c->err = hd__queue_take_locked(s->w, c->object, c->data, &s->woken);
-		break;
-	case HD_CASE_SEMAPHORE: {
-		struct hd_semaphore *sem = c->object;
-		st_rlx(&sem->excess, sem->excess - 1);
-		c->err = 0;
-		break;
-	}
-	case HD_CASE_PROMISE:
-		c->err = hd__promise_result(c->object, c->data);
-		break;
-	case HD_CASE_JOIN:
-		hd__join_take_locked(c->object);
-		break;
-	default:
-		break;
-	}
+	hd__join_take_locked(c->object);
 }
+
+static int take_end_now(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	(void)w, (void)woken;
+	take_end(c);
+	return 0;
+}
+
+static void let_end_go(struct hd_case *c)
+{
+	hd__join_let_go_locked(c->object);
+}
+
+static void collect_end(struct hd_worker *w, struct hd_case *c)
+{
+	hd__join_collect((struct hd__caller){ w, w->sched }, c->object, c->data);
+}
+
+static const struct hd__case_ops end_case = { .why = HD_WAIT_JOIN,
+					      .lock = lock_end,
+					      .can = has_ended,
+					      .happen = take_end_now,
+					      .join = take_end,
+					      .leave = let_end_go,
+					      .finish = collect_end };
+
+/* ---- all cases ---- */
+
+/* NULL: what happens by itself, at a time, or never. */
+static const struct hd__case_ops *const kinds[] = { [HD_CASE_NOTHING] = NULL,
+						    [HD_CASE_PUT] = &hd__put_case,
+						    [HD_CASE_NEXT] = &hd__next_case,
+						    [HD_CASE_SEMAPHORE] = &hd__semaphore_case,
+						    [HD_CASE_PROMISE] = &hd__promise_case,
+						    [HD_CASE_JOIN] = &end_case,
+						    [HD_CASE_TIME] = NULL,
+						    [HD_CASE_EVENT] = &hd__event_case,
+						    [HD_CASE_WAITGROUP] = &hd__waitgroup_case };
 
 /* It has happened, and no lock is held any more: the call ends. */
 static void finish(struct selection *s, struct hd_case *c)
 {
-	if (c->kind == HD_CASE_JOIN && c->err >= 0) {
-		hd__join_collect((struct hd__caller){ s->w, s->w->sched }, c->object, c->data);
-		c->err = 0;
-	}
+	const struct hd__case_ops *kind = kinds[c->kind];
+
+	if (c->err == 0 && kind != NULL && kind->finish != NULL)
+		kind->finish(s->w, c);
 	if (s->woken != NULL)
 		hd__unpark(s->w, s->woken);
 	hd__leave_call(s->w);
@@ -129,36 +109,28 @@ static void finish(struct selection *s, struct hd_case *c)
  * happen, it joins the queue of this one too. Returns 1 when it happened, -EALREADY when another thread has decided, else 0. */
 static int look_at(struct selection *s, struct hd_case *c, bool join)
 {
-	static const uint8_t why[] = { [HD_CASE_PUT] = HD_WAIT_PUT,
-				       [HD_CASE_NEXT] = HD_WAIT_NEXT,
-				       [HD_CASE_SEMAPHORE] = HD_WAIT_SEMAPHORE,
-				       [HD_CASE_PROMISE] = HD_WAIT_PROMISE,
-				       [HD_CASE_JOIN] = HD_WAIT_JOIN };
-	bool can;
-	struct hd_waitq *q = lock_queue(s, c, &can);
+	const struct hd__case_ops *kind = kinds[c->kind];
 	int answer = 0;
 
-	if (q == NULL && !can)
+	if (kind == NULL)
 		return 0;
-	if (can || can_happen_locked(c)) {
+	struct hd_waitq *q = kind->lock(s->w, c);
+	if (q == NULL || kind->can(c))
 		answer = !join || hd__waits_decide(s->me) ? 1 : -EALREADY;
-		if (answer == 1 && q != NULL) {
-			if (c->kind == HD_CASE_PUT && !hd__queue_has_room(c->object))
-				c->err = -ENOMEM;
-			else
-				happen_locked(s, c);
-		}
-	} else if (join) {
+	if (q == NULL)
+		return answer;
+	if (answer == 1) {
+		c->err = kind->happen(s->w, c, &s->woken);
+	} else if (answer == 0 && join) {
 		struct hd_waiter *x = record_of(c);
 		*x = (struct hd_waiter){
-			.process = s->me, .queue = q, .why = why[c->kind], .several = true, .data = c->data, .owner = NULL
+			.process = s->me, .queue = q, .why = (uint8_t)kind->why, .several = true, .data = c->data
 		};
-		if (c->kind == HD_CASE_JOIN)
-			hd__join_take_locked(c->object);
+		if (kind->join != NULL)
+			kind->join(c);
 		hd__waits_join(s->me, q, x);
 	}
-	if (q != NULL)
-		hd__waitq_unlock(q);
+	hd__waitq_unlock(q);
 	return answer;
 }
 
@@ -172,17 +144,17 @@ static void leave(struct hd_case *c)
 	hd__waitq_lock(q);
 	if (x->place == HD__LINKED)
 		hd__waitq_unlink(q, x);
-	if (c->kind == HD_CASE_JOIN)
-		hd__join_let_go_locked(c->object);
+	if (kinds[c->kind]->leave != NULL)
+		kinds[c->kind]->leave(c);
 	hd__waitq_unlock(q);
 }
 
 /* The answer to a case that another process or thread made happen. */
 static void granted(const struct selection *s, struct hd_case *c)
 {
-	c->err = hd__outcome(ld_acq(&s->me->wait)) == HD__CLOSED && c->kind != HD_CASE_JOIN ? -EPIPE : 0;
-	if (c->kind == HD_CASE_PROMISE)
-		c->err = hd__promise_result(c->object, c->data);
+	const struct hd__case_ops *kind = kinds[c->kind];
+
+	c->err = kind->granted != NULL ? kind->granted(c, hd__outcome(ld_acq(&s->me->wait))) : 0;
 }
 
 /* In the order of the list, or from a place in it that changes from call to call. */
@@ -258,7 +230,7 @@ static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_o
 	if (s.w == NULL)
 		return -ENOTSUP;
 	for (size_t i = 0; i < n; i++)
-		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_TIME ||
+		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_WAITGROUP ||
 		    (cases[i].kind == HD_CASE_TIME && hd__is_duration(cases[i].number)))
 			return -EINVAL;
 	int err = hd__begin_wait(&s.w, until);

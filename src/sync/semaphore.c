@@ -11,7 +11,7 @@
 #include <limits.h>
 
 #include "sched/gate.h"
-#include "wait/wait.h"
+#include "sync/select.h"
 
 void hd_semaphore_init(struct hd_semaphore *s, unsigned n)
 {
@@ -119,3 +119,32 @@ int hd_semaphore_signal_from_handler(struct hd_semaphore *s)
 	hd__gate_leave();
 	return 0;
 }
+
+/* ---- for select ---- */
+
+static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
+{
+	struct hd_semaphore *s = c->object;
+
+	(void)w;
+	hd__waitq_lock(&s->waiters);
+	return &s->waiters;
+}
+
+static bool has_signal(const struct hd_case *c)
+{
+	return ((const struct hd_semaphore *)c->object)->excess > 0;
+}
+
+static int take_signal(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	struct hd_semaphore *s = c->object;
+
+	(void)w, (void)woken;
+	st_rlx(&s->excess, s->excess - 1);
+	return 0;
+}
+
+const struct hd__case_ops hd__semaphore_case = {
+	.why = HD_WAIT_SEMAPHORE, .lock = lock_case, .can = has_signal, .happen = take_signal
+};

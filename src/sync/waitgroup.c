@@ -8,7 +8,7 @@
 #include <heddle/waitgroup.h>
 #include <limits.h>
 
-#include "sync/sync.h"
+#include "sync/select.h"
 
 void hd_waitgroup_init(struct hd_waitgroup *g, unsigned n)
 {
@@ -56,3 +56,27 @@ int hd_waitgroup_wait(struct hd_waitgroup *g, hd_time until)
 	hd__sync_got(w);
 	return 0;
 }
+
+/* ---- for select ---- */
+
+static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
+{
+	struct hd_waitgroup *g = c->object;
+
+	(void)w;
+	hd__waitq_lock(&g->waiters);
+	return &g->waiters;
+}
+
+static bool is_done(const struct hd_case *c)
+{
+	return ((const struct hd_waitgroup *)c->object)->count == 0;
+}
+
+static int pass(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
+{
+	(void)w, (void)c, (void)woken;
+	return 0;
+}
+
+const struct hd__case_ops hd__waitgroup_case = { .why = HD_WAIT_WAITGROUP, .lock = lock_case, .can = is_done, .happen = pass };

@@ -135,7 +135,7 @@ HD_PROCESS_TEST(select_of_nothing_waits_for_time)
 	CHECK_EQ(hd_select(cases, 2, 0), -ETIMEDOUT);
 	CHECK_EQ(hd_select(cases, 2, hd_after(HD_MS(1))), -ETIMEDOUT);
 	CHECK_EQ(hd_select_first(cases, 2, hd_after(HD_MS(1))), -ETIMEDOUT);
-	cases[1].kind = (enum hd_case_kind)7;
+	cases[1].kind = (enum hd_case_kind)(HD_CASE_WAITGROUP + 1);
 	CHECK_EQ(hd_select(cases, 2, 0), -EINVAL);
 	cases[1].kind = (enum hd_case_kind) - 1;
 	CHECK_EQ(hd_select(cases, 2, HD_FOREVER), -EINVAL);
@@ -191,6 +191,93 @@ HD_PROCESS_TEST(select_first_of_several_times_happens)
 	cases[2] = hd_case_time(hd_after(HD_MS(1)));
 	CHECK_EQ(hd_select(cases, 4, HD_FOREVER), 1);
 	CHECK(!hd_semaphore_is_signaled(&sem));
+}
+
+/* ---- events and wait groups ---- */
+
+HD_PROCESS_TEST(select_takes_an_event_and_a_wait_group_as_they_are)
+{
+	struct hd_event gate = HD_EVENT(HD_EVENT_SET), turnstile = HD_EVENT(HD_EVENT_AUTO | HD_EVENT_SET);
+	struct hd_waitgroup group = HD_WAITGROUP(1);
+	struct hd_case cases[] = { hd_case_waitgroup(&group), hd_case_event(&turnstile), hd_case_event(&gate) };
+
+	CHECK_EQ(hd_select_first(cases, 3, 0), 1);
+	CHECK(!hd_event_is_set(&turnstile)); /* it lets one through */
+	CHECK_EQ(hd_select_first(cases, 3, 0), 2);
+	CHECK_EQ(hd_select_first(cases, 3, 0), 2);
+	CHECK(hd_event_is_set(&gate));
+	CHECK_EQ(hd_waitgroup_done(&group), 0);
+	CHECK_EQ(hd_select_first(cases, 3, 0), 0);
+	CHECK_EQ(hd_select_first(cases, 3, 0), 0);
+	CHECK_EQ(cases[0].err, 0);
+}
+
+static struct hd_event gate, turnstile = HD_EVENT(HD_EVENT_AUTO);
+static struct hd_waitgroup tasks;
+
+static void *select_gates(void *arg)
+{
+	struct hd_case cases[] = { hd_case_event(&gate), hd_case_event(&turnstile), hd_case_waitgroup(&tasks),
+				   hd_case_semaphore(&sem) };
+	int which = hd_select(cases, 4, HD_FOREVER);
+
+	(void)arg;
+	return (void *)(long)(which >= 0 && cases[which].err != 0 ? -1000 : which);
+}
+
+HD_PROCESS_TEST(select_waits_for_events_and_wait_groups)
+{
+	hd_pid pids[3];
+
+	CHECK_EQ(hd_waitgroup_add(&tasks, 1), 0);
+	for (int i = 0; i < 3; i++)
+		pids[i] = born(hd_spawn_at(50, select_gates, NULL));
+	CHECK_EQ(hd_event_set(&turnstile), 0); /* the first of them, and no other */
+	CHECK_EQ(joined(pids[0]), 1);
+	CHECK(!hd_event_is_set(&turnstile));
+	CHECK_EQ(hd_semaphore_signal(&sem), 0);
+	CHECK_EQ(joined(pids[1]), 3);
+	CHECK_EQ(hd_event_set(&turnstile), 0);
+	CHECK_EQ(joined(pids[2]), 1);
+	CHECK_EQ(hd_event_set(&turnstile), 0); /* none of them is left in its queue */
+	CHECK(hd_event_is_set(&turnstile));
+	CHECK_EQ(hd_event_reset(&turnstile), 0);
+
+	for (int i = 0; i < 3; i++)
+		pids[i] = born(hd_spawn_at(50, select_gates, NULL));
+	CHECK_EQ(hd_waitgroup_done(&tasks), 0); /* all of them */
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(joined(pids[i]), 2);
+	CHECK(gate.waiters.head == NULL && turnstile.waiters.head == NULL && tasks.waiters.head == NULL &&
+	      sem.waiters.head == NULL);
+}
+
+/* A set of an event that resets by itself, and a cancel, race for the same select: the set is taken or kept. */
+static void *set_turnstile(void *arg)
+{
+	CHECK_EQ(hd_event_set(&turnstile), 0);
+	return arg;
+}
+
+static void *cancel_it(void *pid)
+{
+	hd_cancel((hd_pid)(long)pid); /* it may have ended */
+	return NULL;
+}
+
+HD_WORKERS_TEST(select_loses_no_set_of_an_event_to_a_cancel)
+{
+	(void)workers;
+	hd_waitgroup_init(&tasks, 1);
+	for (int round = many(2000); round > 0; round--) {
+		hd_pid pid = born(hd_spawn(select_gates, NULL));
+		hd_pid setter = born(hd_spawn(set_turnstile, NULL)), canceller = born(hd_spawn(cancel_it, (void *)pid));
+		long which = joined(pid);
+		joined(setter);
+		joined(canceller);
+		CHECK(which == 1 || which == -ECANCELED);
+		CHECK_EQ(hd_event_try_wait(&turnstile), which == 1 ? -EAGAIN : 0);
+	}
 }
 
 /* ---- errors of what a case stands for ---- */

@@ -1,0 +1,39 @@
+/* sync/select.h - what a primitive says of itself, so that hd_select can wait for it. */
+#ifndef SYNC_SELECT_H
+#define SYNC_SELECT_H
+
+#include <heddle/select.h>
+
+#include "sync/sync.h"
+
+/* What select asks of a primitive, one for each kind of case; in the primitive's own file. What may be NULL has nothing to do. */
+struct hd__case_ops {
+	enum hd_wait why;
+
+	/* Locks the queue in which the case waits. NULL: it has none, and happens at once with the error that c->err has. */
+	struct hd_waitq *(*lock)(struct hd_worker *w, struct hd_case *c);
+
+	/* Under the lock: whether the case can happen now. */
+	bool (*can)(const struct hd_case *c);
+
+	/* Under the lock, if it can: it happens. Returns what the call would answer; *woken is to be unparked when the lock is released. */
+	int (*happen)(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken);
+
+	/* Under the lock: the caller joins the queue, and it leaves it without the case having happened. Or NULL. */
+	void (*join)(struct hd_case *c);
+	void (*leave)(struct hd_case *c);
+
+	/* Another process or thread has made it happen, with this outcome: what the call would answer. NULL: 0. */
+	int (*granted)(const struct hd_case *c, enum hd__outcome outcome);
+
+	/* It has happened without an error, and no lock is held. Or NULL. */
+	void (*finish)(struct hd_worker *w, struct hd_case *c);
+};
+
+extern const struct hd__case_ops hd__put_case, hd__next_case; /* queue.c */
+extern const struct hd__case_ops hd__semaphore_case;	      /* semaphore.c */
+extern const struct hd__case_ops hd__promise_case;	      /* promise.c */
+extern const struct hd__case_ops hd__event_case;	      /* event.c */
+extern const struct hd__case_ops hd__waitgroup_case;	      /* waitgroup.c */
+
+#endif
