@@ -7,6 +7,7 @@
 #define HEDDLE_PROMISE_H
 
 #include <heddle/base.h>
+#include <heddle/process.h>
 
 HD_BEGIN
 
@@ -16,10 +17,16 @@ typedef struct hd_promise hd_promise;
 HD_API HD_MUST_USE hd_promise *hd_promise_new(void);
 
 /* A promise for what a new process's entry returns. If the process ends otherwise the promise fails: with the error of hd_fail,
- * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. NULL: no memory, no runtime or
- * one that is ending, no entry, or a priority out of range. Any thread, runtime running. */
+ * -ECANCELED when it was cancelled, -EOWNERDEAD when it was terminated. The process is detached. hd_promise_spawn_at gives its
+ * priority, hd_promise_spawn_with its name, stack size and everything else (NULL is all defaults) but a group. NULL: no memory, no
+ * runtime or one that is ending, no entry, or a value out of range. Any thread, runtime running. */
 HD_API HD_MUST_USE hd_promise *hd_promise_spawn(hd_entry entry, void *arg);
 HD_API HD_MUST_USE hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg);
+HD_API HD_MUST_USE hd_promise *hd_promise_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg);
+
+/* The process that will settle it, to be cancelled, watched or given another priority; 0 when it was made by hd_promise_new. Once it has ended,
+ * calls with this id answer -ESRCH. Any thread. */
+HD_API hd_pid hd_promise_pid(const hd_promise *p);
 
 /* Adds a reference, or gives one up: without any, the promise is freed. hd_promise_retain answers its argument. Any thread. */
 HD_API hd_promise *hd_promise_retain(hd_promise *p);
@@ -42,6 +49,11 @@ HD_API bool hd_promise_has_failed(const hd_promise *p);
  * same error, and fn is not called. NULL: no memory, no runtime or one that is ending, or no fn. Any thread, runtime
  * running. */
 HD_API HD_MUST_USE hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *value, void *arg), void *arg);
+
+/* A promise for fn(err, arg), called by a process of its own once p has failed with that error, negative. If p has its value, the new
+ * promise has the same, and fn is not called. So a failure can be mended, or told and passed on: fn may call hd_fail. NULL as of
+ * hd_promise_then. Any thread, runtime running. */
+HD_API HD_MUST_USE hd_promise *hd_promise_else(hd_promise *p, void *(*fn)(int err, void *arg), void *arg);
 
 /* Waits for the values of n, one after the other. Returns 0 when all have theirs; the error of the first in the list that has none;
  * -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */

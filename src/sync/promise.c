@@ -4,33 +4,12 @@
  * Invariant:  it leaves PENDING once; from then on nothing in it changes but the count of references. Every waiter has one.
  * Locking:    the wait queue's lock guards the change; a thread that has seen it needs no lock.
  * Callers:    any thread; the end of the process that was to set it. */
+#include "sync/promise.h"
+
 #include <errno.h>
-#include <heddle/promise.h>
 
 #include "os/memory.h"
 #include "sync/select.h"
-
-enum { PENDING, KEPT, BROKEN };
-
-struct hd_promise {
-	struct hd__mourner mourner; /* of the process that will set it */
-	struct hd_waitq waiters;
-	unsigned refs; /* atomically */
-	uint8_t state; /* set once, under the lock; read by any thread, acquire: what follows is constant then */
-	int err;
-	void *value;
-	hd_promise *source; /* hd_promise_then: what it waits for; one reference */
-	void *(*fn)(void *value, void *arg);
-	void *arg;
-};
-
-/* What is known of one that is not pending. */
-static int result_of(const hd_promise *p, void **value)
-{
-	if (p->state == KEPT && value != NULL)
-		*value = p->value;
-	return p->state == KEPT ? 0 : p->err;
-}
 
 hd_promise *hd_promise_new(void)
 {
@@ -60,7 +39,7 @@ void hd_promise_release(hd_promise *p)
 static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value, int err)
 {
 	hd__waitq_lock(&p->waiters);
-	if (p->state != PENDING) {
+	if (p->state != HD__PENDING) {
 		hd__waitq_unlock(&p->waiters);
 		return -EALREADY;
 	}
@@ -76,7 +55,7 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 int hd_promise_set(hd_promise *p, void *value)
 {
 	struct hd_worker *w = hd__enter_call();
-	int err = settle(w, p, KEPT, value, 0);
+	int err = settle(w, p, HD__KEPT, value, 0);
 
 	hd__leave_call(w);
 	return err;
@@ -87,7 +66,7 @@ int hd_promise_fail(hd_promise *p, int why)
 	if (why == 0)
 		return -EINVAL;
 	struct hd_worker *w = hd__enter_call();
-	int err = settle(w, p, BROKEN, NULL, why > 0 ? -why : why);
+	int err = settle(w, p, HD__BROKEN, NULL, why > 0 ? -why : why);
 	hd__leave_call(w);
 	return err;
 }
@@ -100,13 +79,13 @@ int hd_promise_value(hd_promise *p, void **value, hd_time until)
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&p->waiters);
-	if (p->state == PENDING) {
+	if (p->state == HD__PENDING) {
 		err = hd__park(w, &p->waiters, until, HD_WAIT_PROMISE);
 	} else {
 		hd__waitq_unlock(&p->waiters);
 		hd__leave_quietly(w);
 	}
-	return err != 0 ? err : result_of(p, value);
+	return err != 0 ? err : hd__promise_result(p, value);
 }
 
 static uint8_t state_of(const hd_promise *p)
@@ -117,12 +96,12 @@ static uint8_t state_of(const hd_promise *p)
 
 bool hd_promise_has_value(const hd_promise *p)
 {
-	return state_of(p) == KEPT;
+	return state_of(p) == HD__KEPT;
 }
 
 bool hd_promise_has_failed(const hd_promise *p)
 {
-	return state_of(p) == BROKEN;
+	return state_of(p) == HD__BROKEN;
 }
 
 /* The process that was to set it has ended. */
@@ -132,34 +111,37 @@ static void maker_ended(struct hd__mourner *mourner, struct hd_worker *w, const 
 
 	switch (end->kind) {
 	case HD_END_RETURNED:
-		settle(w, p, KEPT, end->result, 0);
+		settle(w, p, HD__KEPT, end->result, 0);
 		break;
 	case HD_END_FAILED:
-		settle(w, p, BROKEN, NULL, end->err);
+		settle(w, p, HD__BROKEN, NULL, end->err);
 		break;
 	case HD_END_CANCELLED:
-		settle(w, p, BROKEN, NULL, -ECANCELED);
+		settle(w, p, HD__BROKEN, NULL, -ECANCELED);
 		break;
 	case HD_END_KILLED:
-		settle(w, p, BROKEN, NULL, -EOWNERDEAD);
+		settle(w, p, HD__BROKEN, NULL, -EOWNERDEAD);
 		break;
 	}
 	hd_promise_release(p);
 }
 
 /* Spawns the process that will set p. NULL, and p is gone, when that cannot be. */
-static hd_promise *spawn_for(hd_promise *p, int priority, hd_entry entry, void *arg)
+static hd_promise *spawn_for(hd_promise *p, const struct hd_spawn *given, hd_entry entry, void *arg)
 {
-	const struct hd_spawn how = { .priority = priority, .detached = true };
+	struct hd_spawn how = *given;
 	struct hd__caller caller = hd__call_begin();
 	hd_pid pid = -ENXIO;
 
+	how.detached = true;
 	if (p != NULL && caller.sched != NULL) {
 		p->mourner.ended = maker_ended;
 		p->refs = 2;
 		pid = hd__spawn_mourned(caller, &how, &p->mourner, entry, arg);
 		if (pid < 0)
 			p->refs = 1;
+		else
+			p->maker = pid; /* before another thread can know p */
 	}
 	hd__call_end(caller);
 	if (pid > 0)
@@ -168,42 +150,77 @@ static hd_promise *spawn_for(hd_promise *p, int priority, hd_entry entry, void *
 	return NULL;
 }
 
+static const struct hd_spawn defaults;
+
+hd_promise *hd_promise_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	if (how == NULL)
+		how = &defaults;
+	if (hd__spawn_check(how, entry) != 0 || how->group != NULL)
+		return NULL; /* a group's members tell the group of their end, and no other */
+	return spawn_for(hd_promise_new(), how, entry, arg);
+}
+
 hd_promise *hd_promise_spawn(hd_entry entry, void *arg)
 {
-	return entry == NULL ? NULL : spawn_for(hd_promise_new(), 0, entry, arg);
+	return hd_promise_spawn_with(&defaults, entry, arg);
 }
 
 hd_promise *hd_promise_spawn_at(int priority, hd_entry entry, void *arg)
 {
-	if (entry == NULL || priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
-		return NULL;
-	return spawn_for(hd_promise_new(), priority, entry, arg);
+	if (priority == 0)
+		return NULL; /* 0 means the creator's only where it was not asked for by number */
+	return hd_promise_spawn_with(&(struct hd_spawn){ .priority = priority }, entry, arg);
 }
 
-/* A process that waits for the source, and goes on with its value. */
-static void *continue_with(void *promise)
+hd_pid hd_promise_pid(const hd_promise *p)
+{
+	return p->maker;
+}
+
+/* A process that waits for the source, and goes on with its value, or with its error. */
+static void *go_on(void *promise)
 {
 	hd_promise *p = promise, *source = p->source;
-	void *value;
+	void *value = NULL;
 	int err = hd_promise_value(source, &value, HD_FOREVER);
+	bool failed = ld_acq(&source->state) == HD__BROKEN; /* else it was this process that was cancelled */
 
+	if (failed)
+		err = source->err;
 	p->source = NULL;
 	hd_promise_release(source);
-	if (err != 0)
-		hd_fail(err);
-	return p->fn(value, p->arg);
+	if (err == 0)
+		return p->then != NULL ? p->then(value, p->arg) : value;
+	if (failed && p->otherwise != NULL)
+		return p->otherwise(err, p->arg);
+	hd_fail(err);
+	return NULL;
 }
 
-hd_promise *hd_promise_then(hd_promise *source, void *(*fn)(void *value, void *arg), void *arg)
+/* A promise that goes on from `source`; one of the two functions is NULL. */
+static hd_promise *promise_from(hd_promise *source, void *(*then)(void *value, void *arg),
+				void *(*otherwise)(int err, void *arg), void *arg)
 {
-	hd_promise *p = fn != NULL ? hd_promise_new() : NULL;
+	hd_promise *p = then != NULL || otherwise != NULL ? hd_promise_new() : NULL;
 
 	if (p == NULL)
 		return NULL;
 	p->source = hd_promise_retain(source);
-	p->fn = fn;
+	p->then = then;
+	p->otherwise = otherwise;
 	p->arg = arg;
-	return spawn_for(p, 0, continue_with, p);
+	return spawn_for(p, &defaults, go_on, p);
+}
+
+hd_promise *hd_promise_then(hd_promise *source, void *(*fn)(void *value, void *arg), void *arg)
+{
+	return promise_from(source, fn, NULL, arg);
+}
+
+hd_promise *hd_promise_else(hd_promise *source, void *(*fn)(int err, void *arg), void *arg)
+{
+	return promise_from(source, NULL, fn, arg);
 }
 
 int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until)
@@ -254,19 +271,19 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 
 static bool is_settled(const struct hd_case *c)
 {
-	return ((const hd_promise *)c->object)->state != PENDING;
+	return ((const hd_promise *)c->object)->state != HD__PENDING;
 }
 
 static int tell(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken)
 {
 	(void)w, (void)woken;
-	return result_of(c->object, c->data);
+	return hd__promise_result(c->object, c->data);
 }
 
 static int tell_granted(const struct hd_case *c, enum hd__outcome outcome)
 {
 	(void)outcome;
-	return result_of(c->object, c->data);
+	return hd__promise_result(c->object, c->data);
 }
 
 const struct hd__case_ops hd__promise_case = {

@@ -305,6 +305,116 @@ HD_PROCESS_TEST(promise_of_a_process_has_its_creators_priority_or_its_own)
 	hd_promise_release(high);
 }
 
+/* ---- what is known of its process ---- */
+
+static void *tell_name(void *arg)
+{
+	struct hd_process_info *info = arg;
+
+	CHECK_EQ(hd_process_info(hd_self(), info), 0);
+	return arg;
+}
+
+HD_PROCESS_TEST(promise_of_a_process_is_spawned_with_everything)
+{
+	struct hd_process_info info;
+	const struct hd_spawn how = { .name = "miller", .priority = 50, .stack_size = (size_t)256 << 10, .suspended = true };
+	hd_promise *p = made(hd_promise_spawn_with(&how, tell_name, &info));
+
+	CHECK(hd_promise_pid(p) > 0);
+	CHECK_EQ(hd_promise_value(p, NULL, 0), -ETIMEDOUT);
+	CHECK_EQ(hd_resume(hd_promise_pid(p)), 0);
+	CHECK(got(p) == (long)&info);
+	CHECK_STR(info.name, "miller");
+	CHECK_EQ(info.pid, hd_promise_pid(p));
+	CHECK_EQ(info.priority, 50);
+	CHECK(info.stack_size >= (size_t)256 << 10 && info.detached);
+	CHECK(is_gone(hd_promise_pid(p)));
+	hd_promise_release(p);
+
+	p = made(hd_promise_spawn_with(NULL, nothing, NULL));
+	CHECK_EQ(end_of(p), 0);
+	struct hd_group group = { .count = 0 };
+	CHECK(hd_promise_spawn_with(&(struct hd_spawn){ .group = &group }, nothing, NULL) == NULL);
+	CHECK(hd_promise_spawn_with(&(struct hd_spawn){ .priority = 5 }, nothing, NULL) == NULL);
+	CHECK(hd_promise_spawn_with(NULL, NULL, NULL) == NULL);
+	CHECK(hd_promise_spawn_at(0, nothing, NULL) == NULL);
+}
+
+HD_PROCESS_TEST(promise_has_a_process_to_be_cancelled_or_none)
+{
+	hd_promise *p = made(hd_promise_new());
+	CHECK_EQ(hd_promise_pid(p), 0);
+	CHECK_EQ(hd_cancel(hd_promise_pid(p)), -ESRCH);
+	hd_promise_release(p);
+
+	p = made(hd_promise_spawn_at(50, sleep_for_ever, (void *)(long)HD_CANCEL_UNWIND));
+	CHECK_EQ(hd_cancel(hd_promise_pid(p)), 0);
+	CHECK_EQ(end_of(p), -ECANCELED);
+}
+
+/* ---- else ---- */
+
+static void *mend(int err, void *arg)
+{
+	return (void *)((long)arg + err);
+}
+
+static void *pass_on(int err, void *arg)
+{
+	CHECK_EQ(err, (long)arg);
+	hd_fail(ENOENT);
+	return NULL;
+}
+
+static void *must_not_mend(int err, void *arg)
+{
+	(void)err, (void)arg;
+	CHECK(!"this must not be called");
+	return NULL;
+}
+
+HD_PROCESS_TEST(promise_else_goes_on_with_the_error)
+{
+	hd_promise *p = made(hd_promise_new());
+	hd_promise *mended = made(hd_promise_else(p, mend, (void *)1000L)),
+		   *passed_on = made(hd_promise_else(p, pass_on, (void *)(long)-EIO));
+
+	CHECK_EQ(hd_promise_fail(p, EIO), 0);
+	CHECK_EQ(got(mended), 1000 - EIO);
+	CHECK_EQ(end_of(passed_on), -ENOENT);
+	hd_promise_release(mended);
+	mended = made(hd_promise_else(p, mend, (void *)2000L)); /* also when p has failed before */
+	CHECK_EQ(got(mended), 2000 - EIO);
+	hd_promise_release(mended);
+	hd_promise_release(p);
+}
+
+HD_PROCESS_TEST(promise_else_has_the_value_and_calls_nothing)
+{
+	hd_promise *p = made(hd_promise_new());
+	hd_promise *a = made(hd_promise_else(p, must_not_mend, NULL));
+
+	CHECK_EQ(hd_promise_set(p, (void *)7L), 0);
+	CHECK_EQ(got(a), 7);
+	CHECK(hd_promise_else(p, NULL, NULL) == NULL);
+	hd_promise_release(a);
+	hd_promise_release(p);
+}
+
+/* A cancel of its own process is no failure of p. */
+HD_PROCESS_TEST(promise_else_that_is_cancelled_fails_and_calls_nothing)
+{
+	hd_promise *p = made(hd_promise_new());
+	hd_promise *a = made(hd_promise_else(p, must_not_mend, NULL));
+
+	hd_yield();
+	CHECK_EQ(hd_cancel(hd_promise_pid(a)), 0);
+	CHECK_EQ(end_of(a), -ECANCELED);
+	CHECK_EQ(hd_promise_set(p, NULL), 0);
+	hd_promise_release(p);
+}
+
 /* ---- then ---- */
 
 static void *plus(void *value, void *arg)
