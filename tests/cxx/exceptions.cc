@@ -128,7 +128,8 @@ static void *wait_while_handling(void *)
 	try {
 		throw Trouble(2, 1);
 	} catch (...) {
-		hd_semaphore_wait(&never, HD_FOREVER);
+		if (hd_semaphore_wait(&never, HD_FOREVER) == 0)
+			return &never; // it is never signalled
 	}
 	return nullptr;
 }

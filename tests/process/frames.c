@@ -95,8 +95,7 @@ static int is_caught(framed with, size_t size)
 		dup2(ends[1], STDERR_FILENO);
 		make = with;
 		frame_size = size;
-		hd_run(&(struct hd_config){ .workers = 1, .fixed = true }, first, NULL);
-		_exit(0);
+		_exit(hd_run(&(struct hd_config){ .workers = 1, .fixed = true }, first, NULL) != 0);
 	}
 	close(ends[1]);
 	ssize_t n = read(ends[0], said, sizeof said - 1);

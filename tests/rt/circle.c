@@ -92,7 +92,7 @@ static void *close_it_together(void *mine)
 	add(&holders, 1);
 	while (value_of(&holders) < 2)
 		sched_yield();
-	hd_mutex_lock(mine == &a ? &b : &a, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(mine == &a ? &b : &a, HD_FOREVER), 0);
 	return NULL;
 }
 
@@ -446,7 +446,7 @@ HD_TEST_DIES(wait_for_what_an_ended_process_has_aborts_where_that_was_asked, "ke
 {
 	const struct hd_config config = { .workers = 1, .deadlock = HD_DEADLOCK_ABORT, .fixed = true };
 	capture_file = open("/dev/null", O_RDONLY);
-	hd_run(&config, owner_ends_first, NULL);
+	CHECK_EQ(hd_run(&config, owner_ends_first, NULL), 0);
 }
 
 /* ---- priorities upside down ---- */

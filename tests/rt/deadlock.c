@@ -14,7 +14,7 @@ static struct hd_semaphore never;
 
 static void *wait_for_ever(void *arg)
 {
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -27,7 +27,7 @@ static void *wait_and_join(void *arg)
 
 static void *stop_yourself(void *arg)
 {
-	hd_suspend(hd_self(), HD_FOREVER);
+	CHECK_EQ(hd_suspend(hd_self(), HD_FOREVER), 0);
 	return arg;
 }
 
@@ -37,7 +37,7 @@ static void *deadlock(void *arg)
 	main_pid = hd_self();
 	child_pid = born(hd_spawn_with(&(struct hd_spawn){ .name = "child", .priority = 50 }, wait_and_join, NULL));
 	stopped_pid = born(hd_spawn_at(50, stop_yourself, NULL));
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("woken");
 	return arg;
 }
@@ -119,7 +119,7 @@ static void *wait_many(void *arg)
 	hd_semaphore_init(&never, 0);
 	for (int i = 0; i < 199; i++)
 		born(hd_spawn_at(41, wait_for_ever, NULL));
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -222,7 +222,7 @@ static void *wait_twice(void *arg)
 {
 	wait_once(NULL);
 	trace("once ");
-	hd_semaphore_wait(&never, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("twice ");
 	return arg;
 }

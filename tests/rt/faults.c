@@ -119,7 +119,7 @@ static struct hd_rwlock rwlock;
 static void *lock_anothers(void *arg)
 {
 	CHECK_EQ(hd_mutex_lock(&anothers, HD_FOREVER), 0);
-	hd_semaphore_wait(arg, HD_FOREVER);
+	CHECK_EQ(hd_semaphore_wait(arg, HD_FOREVER), 0);
 	return NULL;
 }
 
@@ -311,7 +311,7 @@ HD_TEST_DIES(fault_overflow_after_repaired_faults_is_reported, "stack overflow i
 {
 	skip_if_simulated();
 	install(repair, 0);
-	hd_run(&one_worker, spawn_overflow, NULL);
+	CHECK_EQ(hd_run(&one_worker, spawn_overflow, NULL), 0);
 }
 #endif
 

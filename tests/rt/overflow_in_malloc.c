@@ -55,8 +55,7 @@ static void *first(void *arg)
 {
 	hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .name = "hungry" }, overflow, NULL);
 
-	hd_join(pid, NULL, HD_FOREVER);
-	return arg;
+	return hd_join(pid, NULL, HD_FOREVER) == 0 ? arg : NULL;
 }
 
 int main(void)
@@ -71,8 +70,7 @@ int main(void)
 	if (child == 0) {
 		dup2(ends[1], STDERR_FILENO);
 		alarm(10);
-		hd_run(&(struct hd_config){ .workers = 1, .fixed = true }, first, NULL);
-		_exit(0);
+		_exit(hd_run(&(struct hd_config){ .workers = 1, .fixed = true }, first, NULL) != 0);
 	}
 	close(ends[1]);
 	for (ssize_t got; n < sizeof said - 1 && (got = read(ends[0], said + n, sizeof said - 1 - n)) > 0;)
