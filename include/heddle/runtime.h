@@ -45,7 +45,7 @@ struct hd_config {
  *
  *   0            the last process that is not a daemon has ended, and nothing holds the runtime open
  *   code >= 0    hd_shutdown(code) was called
- *   -EDEADLK     no process can ever run again; what each of them waits for was printed to stderr. As long as the program has
+ *   -EDEADLK     no process can ever run again; what each of them waits for, and where, was printed to stderr. As long as the program has
  *                kernel threads that heddle did not start, no process is known to wait in vain: the runtime waits on, and
  *                declares the deadlock after the last of them has ended
  *   -EBUSY       a runtime runs already

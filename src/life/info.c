@@ -96,10 +96,12 @@ const char *hd__who(struct hd__sched *sched, int64_t who, char text[HD__WHO_SIZE
 {
 	char name[HD_NAME_SIZE];
 
-	if (who < 0) {
+	if (who < 0 && -who == sched->thread)
+		snprintf(text, HD__WHO_SIZE, "the thread that called hd_run");
+	else if (who < 0)
 		snprintf(text, HD__WHO_SIZE, "thread %lld", (long long)-who);
+	if (who < 0)
 		return text;
-	}
 	bool ended = find_name(sched, who, name);
 	unsigned slot = (unsigned)(who & (HD__SLOTS - 1));
 	unsigned long long generation = HD__GENERATION(who);

@@ -13,7 +13,6 @@
  * A wait that will end otherwise is no edge (will_end). */
 #include <execinfo.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/assert.h"
 #include "os/lock.h"
@@ -21,14 +20,13 @@
 #include "rt/rt.h"
 
 #define CIRCLE_MAX 64
-#define FRAMES_MAX 24
 #define INVERSIONS_MAX 10 /* reports in the life of the program */
 #define BUDGET 4096	  /* of a look for the waiters of a process that ends, so that ends stay cheap among many processes: */
 #define PRICE_OF_EDGE 16  /* a process that waits for an owner counts as so many others */
 
 struct hd__trail {
 	int count;
-	void *frames[FRAMES_MAX];
+	void *frames[HD__FRAMES_MAX];
 };
 
 struct walk {
@@ -89,7 +87,7 @@ static void leave_trail(struct hd_process *me)
 	if (trail == NULL)
 		trail = hd__os_alloc(sizeof *trail); /* without memory there is none: the report is shorter */
 	if (trail != NULL)
-		trail->count = backtrace(trail->frames, FRAMES_MAX);
+		trail->count = backtrace(trail->frames, HD__FRAMES_MAX);
 	st_rel(&me->inner->trail, trail);
 }
 
@@ -100,8 +98,8 @@ static void print_trail(struct hd_process *p)
 
 	if (!hd__os_peek(&inner, ld_rlx(&p->inner), sizeof inner) || inner.trail == NULL)
 		return;
-	if (hd__os_peek(&trail, inner.trail, sizeof trail) && trail.count > 0 && trail.count <= FRAMES_MAX)
-		backtrace_symbols_fd(trail.frames, trail.count, STDERR_FILENO);
+	if (hd__os_peek(&trail, inner.trail, sizeof trail) && trail.count > 0 && trail.count <= HD__FRAMES_MAX)
+		hd__print_frames(trail.frames, trail.count);
 }
 
 /* Begins a report on a wait of p's. False: it has been told, by the thread that found it at the same moment. */

@@ -1,41 +1,195 @@
-/* rt/report.c - what each process waits for, since when, and its owner; printed when no process can run any more. */
+/* rt/report.c - what each process does, since when, the owner of what it waits for, and where in the program it is: printed when no process
+ * can run any more, and at SIGQUIT.
+ *
+ * Owns:      the SIGQUIT action while the runtime runs, unless the program has one of its own. The handler leaves the report to the watcher,
+ *            which may allocate and read files; then the signal does what it did before. */
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/assert.h"
+#include "os/memory.h"
+#include "os/source.h"
 #include "rt/rt.h"
+#include "sched/gate.h"
+#include "sim/threads.h"
 
 #define LINES_MAX 50
+#define PLACES_MAX 4 /* of a process */
 
-static void report(const struct hd_process_info *info, hd_time now)
+/* ---- places ---- */
+
+/* Whether a place is in heddle: in its shared library, or in a function of its namespace, or, in a program that has it inside, in a file
+ * beside or below the directory that `self`, a place in this file, is in. */
+static bool is_own(const struct hd__source *p, const struct hd__source *self)
 {
-	char name[HD_NAME_SIZE + 4] = "", holder[48] = "", doing[128] = "is suspended";
+	const char *slash = strrchr(self->directory, '/');
 
-	if (info->name[0] != 0)
-		snprintf(name, sizeof name, " \"%s\"", info->name);
-	if (info->holder != 0)
-		snprintf(holder, sizeof holder, " for %s %lld", info->holder > 0 ? "process" : "thread",
-			 (long long)(info->holder > 0 ? info->holder : -info->holder));
-	if (info->state == HD_WAITING)
-		snprintf(doing, sizeof doing, "waits in %s%s%s", hd__wait_name(info->why), holder,
-			 info->suspended ? ", suspended" : "");
-	hd__complain("heddle:   process %lld%s of priority %d %s, for %.3f s\n", (long long)info->pid, name, info->priority,
-		     doing, (double)(now - info->since) / 1e9);
+	return strncmp(p->module, "libheddle.", 10) == 0 || strncmp(p->function, "hd_", 3) == 0 ||
+	       (slash != NULL && strncmp(p->directory, self->directory, (size_t)(slash + 1 - self->directory)) == 0);
 }
 
-void hd__report_stuck(struct hd__sched *sched, const char *headline)
+static void print_place(const struct hd__source *p)
 {
+	if (p->line != 0)
+		hd__complain("heddle:     in %s, %s:%u\n", p->function[0] != 0 ? p->function : "?", p->file, p->line);
+	else if (p->function[0] != 0)
+		hd__complain("heddle:     in %s, %s+0x%zx\n", p->function, p->module, (size_t)p->offset);
+	else if (p->module[0] != 0)
+		hd__complain("heddle:     at %s+0x%zx\n", p->module, (size_t)p->offset);
+	else
+		hd__complain("heddle:     at 0x%zx\n", (size_t)p->address);
+}
+
+static void print_places(const struct hd__source *places, int n, const struct hd__source *self)
+{
+	int printed = 0;
+
+	for (int i = 0; i < n && printed < PLACES_MAX; i++)
+		if (!is_own(&places[i], self)) {
+			print_place(&places[i]);
+			printed++;
+		}
+}
+
+#define HERE ((uintptr_t)hd__report + 1)
+
+void hd__print_frames(void *const frames[], int n)
+{
+	struct hd__source *places = hd__os_alloc((size_t)(n + 1) * sizeof *places);
+
+	if (places == NULL)
+		return;
+	for (int i = 0; i < n; i++)
+		places[i].address = (uintptr_t)frames[i];
+	places[n].address = HERE;
+	hd__os_find_sources(places, n + 1);
+	print_places(places, n, &places[n]);
+	hd__os_free(places);
+}
+
+/* ---- processes ---- */
+
+static void print_process(struct hd__sched *sched, const struct hd_process_info *info, hd_time now)
+{
+	char who[HD__WHO_SIZE], holder[HD__WHO_SIZE], doing[256] = "is suspended";
+
+	if (info->state == HD_SUSPENDED && info->switches == 0)
+		snprintf(doing, sizeof doing, "is suspended and has not begun");
+	else if (info->state == HD_WAITING)
+		snprintf(doing, sizeof doing, "waits in %s%s%s%s", hd__wait_name(info->why), info->holder != 0 ? " for " : "",
+			 info->holder != 0 ? hd__who(sched, info->holder, holder) : "", info->suspended ? ", suspended" : "");
+	else if (info->state == HD_READY)
+		snprintf(doing, sizeof doing, "is ready");
+	else if (info->state == HD_RUNNING)
+		snprintf(doing, sizeof doing, "runs on worker %d", info->worker);
+	hd__complain("heddle:   %s of priority %d%s %s, for %.3f s\n", hd__who(sched, info->pid, who), info->priority,
+		     info->daemon ? ", a daemon," : "", doing, (double)(now - info->since) / 1e9);
+}
+
+/* What is known of the processes of a report, before it is printed: all places are looked up together. */
+struct report {
+	unsigned lines;
+	int frames[LINES_MAX];
+	struct hd_process_info info[LINES_MAX];
+	struct hd__source places[1 + LINES_MAX * HD__FRAMES_MAX]; /* the first is in this file: see is_own */
+};
+
+static struct hd__source *places_of(struct report *r, unsigned line)
+{
+	return &r->places[1 + line * HD__FRAMES_MAX];
+}
+
+static void gather(struct hd__sched *sched, struct report *r, struct hd_process *p)
+{
+	void *frames[HD__FRAMES_MAX];
+	unsigned line = r->lines++;
+
+	hd__describe(sched, p, &r->info[line]);
+	r->frames[line] = hd__walk(p, frames);
+	for (int i = 0; i < r->frames[line]; i++)
+		places_of(r, line)[i].address = (uintptr_t)frames[i];
+}
+
+void hd__report(struct hd__sched *sched, const char *headline)
+{
+	struct report *r = hd__os_reserve(sizeof *r, 0);
 	hd_time now = hd__clock(sched);
-	unsigned lines = 0;
+	unsigned more = 0;
 
 	hd__complain("heddle: %s\n", headline);
+	if (r == NULL)
+		return;
 	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made); slot++) {
 		struct hd_process *p = &sched->table.blocks[slot];
-		struct hd_process_info info;
-		if (ld_acq(&p->control) & HD__DEAD || ++lines > LINES_MAX)
+		if (ld_acq(&p->control) & HD__DEAD)
 			continue;
-		hd__describe(sched, p, &info);
-		report(&info, now);
+		if (r->lines < LINES_MAX)
+			gather(sched, r, p);
+		else
+			more++;
 	}
-	if (lines > LINES_MAX)
-		hd__complain("heddle:   and %u more\n", lines - LINES_MAX);
+	r->places[0].address = HERE;
+	hd__os_find_sources(r->places, 1 + (int)(r->lines * HD__FRAMES_MAX));
+	for (unsigned i = 0; i < r->lines; i++) {
+		print_process(sched, &r->info[i], now);
+		print_places(places_of(r, i), r->frames[i], &r->places[0]);
+	}
+	if (more > 0)
+		hd__complain("heddle:   and %u more\n", more);
+	hd__os_unreserve(r, sizeof *r);
+}
+
+/* ---- SIGQUIT ---- */
+
+/* The default action again; false if the action is not ours. */
+static bool give_back_quit(void);
+
+static void on_quit(int signal)
+{
+	struct hd__sched *sched = hd__gate_enter();
+
+	if (sched != NULL) {
+		st_rel(&sched->watcher.quit, true);
+		hd__watcher_kick(&sched->watcher);
+		hd__gate_leave();
+	} else if (give_back_quit()) {
+		raise(signal);
+	}
+}
+
+static bool give_back_quit(void)
+{
+	struct sigaction action;
+
+	if (sigaction(SIGQUIT, NULL, &action) != 0 || action.sa_handler != on_quit)
+		return false;
+	action = (struct sigaction){ .sa_handler = SIG_DFL };
+	sigaction(SIGQUIT, &action, NULL);
+	return true;
+}
+
+void hd__quit(struct hd__sched *sched)
+{
+	hd__report(sched, "SIGQUIT: this is what the processes do");
+	if (give_back_quit())
+		kill(getpid(), SIGQUIT);
+}
+
+void hd__quit_watch_start(struct hd__sched *sched)
+{
+	struct sigaction action;
+
+	if (!sched->watched || hd__sim_threads || sigaction(SIGQUIT, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+		return;
+	action = (struct sigaction){ .sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART };
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGQUIT, &action, NULL);
+}
+
+void hd__quit_watch_stop(struct hd__sched *sched)
+{
+	if (give_back_quit() && sched != NULL && ld_acq(&sched->watcher.quit))
+		raise(SIGQUIT); /* it came when the watcher had gone */
 }

@@ -27,8 +27,21 @@ void hd__look(struct hd_worker *w);
 /* All workers have run for the last time: ends what the stop left, and waits for plain threads to leave. */
 void hd__stop_finish(struct hd__sched *sched);
 
-/* Prints what each process waits for. */
-void hd__report_stuck(struct hd__sched *sched, const char *headline);
+/* Prints what each process does, and where. Any thread, inside no lane. */
+void hd__report(struct hd__sched *sched, const char *headline);
+
+/* Prints where these return addresses are, the innermost first, but for heddle's own. */
+#define HD__FRAMES_MAX 24
+void hd__print_frames(void *const frames[], int n);
+
+/* The return addresses on the stack of a process that does not run. Returns how many; 0 when they cannot be found. Any thread. */
+int hd__walk(struct hd_process *p, void *frames[HD__FRAMES_MAX]);
+
+/* SIGQUIT prints the report of all processes before it does what it did before, unless the program has its own action. hd__quit is the
+ * watcher's part (a hook of sched/). */
+void hd__quit_watch_start(struct hd__sched *sched);
+void hd__quit_watch_stop(struct hd__sched *sched); /* NULL: in a forked child */
+void hd__quit(struct hd__sched *sched);
 
 /* The runner is about to wait for an owner: reports it if that closes a circle, or if the owner has ended (a hook of sched/). */
 void hd__circle_look(struct hd_worker *w, struct hd_process *me);

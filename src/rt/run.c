@@ -28,6 +28,7 @@ static void in_child(void)
 	hd__set_self(NULL);
 	hd__gate_forget();
 	hd__overflow_watch_stop();
+	hd__quit_watch_stop(NULL);
 	st_rlx(&busy, false);
 }
 
@@ -43,6 +44,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	sched->nworkers = doors != NULL && doors->at_call != NULL ? 1 : config->workers;
 	sched->stack_class = hd__stack_class(config->stack_size);
 	sched->stop_code = HD__NO_CODE;
+	sched->thread = hd__os_thread_id();
 	if (doors != NULL)
 		sched->doors = *doors;
 	if (sched->doors.clock == NULL)
@@ -61,6 +63,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.owner_ended = hd__owner_ended,
 		.idle = hd__idle,
 		.over = hd__stop_if_over,
+		.quit = hd__quit,
 		.look = hd__look,
 	};
 	sched->calm = sched->nworkers > 1 ? hd__os_barrier_init() : 0;
@@ -140,6 +143,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	if (err != 0)
 		return err;
 	hd__overflow_watch_start();
+	hd__quit_watch_start(sched);
 	hd__gate_open(sched); /* before any worker can run the first process */
 	for (; started < sched->nworkers; started++) {
 		char name[32];
@@ -160,6 +164,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 		hd__watcher_stop(sched);
 	hd__stop_finish(sched);
 	hd__overflow_watch_stop();
+	hd__quit_watch_stop(sched);
 	return sched->stop_code;
 }
 

@@ -297,15 +297,13 @@ static hd_time judge_locked(struct hd_worker *w)
 		int none = HD__NO_CODE;
 		if (!cas_acq_rel(&sched->stop_code, &none, -EDEADLK))
 			return HD_FOREVER; /* another worker was here before us, or hd_shutdown was called: hd__stop will tell us */
-		hd__report_stuck(sched, "deadlock: nobody can run, and nothing can wake anybody");
 		return 0;
 	}
 	hd_time waited = now - sched->stuck_since;
 	if (sched->config.warn_stuck && waited >= COUNT_MIN && !sched->stuck_reported) {
 		sched->stuck_reported = true;
-		hd__report_stuck(
-			sched,
-			"stuck: nobody has run for a second, and only a thread that heddle did not start can wake somebody");
+		hd__report(sched,
+			   "stuck: no process has run for a second, and only a thread that heddle did not start can wake one");
 	}
 	sched->count_threads_at = now + count_again_after(waited);
 	/* without a watcher the clock is not the kernel's: it stands still while that thread runs */
@@ -333,6 +331,7 @@ hd_time hd__idle(struct hd_worker *w)
 	hd_time until = judge_locked(w);
 	hd__unlock(&sched->verdict);
 	if (until == 0) {
+		hd__report(sched, "deadlock: no process can run, and nothing can wake one");
 		hd__stop(sched, -EDEADLK);
 		return HD_FOREVER;
 	}

@@ -98,6 +98,8 @@ static void *watch(void *arg)
 		uint32_t kicks = ld_acq(&watcher->kicks);
 		if (ld_acq(&watcher->stop))
 			return NULL;
+		if (unlikely(xchg_acq(&watcher->quit, false)))
+			sched->hooks.quit(sched);
 		hd_time now = hd__clock(sched);
 		for (unsigned i = 0; i < sched->nworkers; i++)
 			look(watcher, &sched->workers[i], now);

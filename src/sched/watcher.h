@@ -21,6 +21,7 @@ struct hd__watcher {
 	uint32_t kicks; /* the futex word */
 	hd_time pause;	/* its own */
 	bool searching; /* board.searching was up at its last look; its own */
+	bool quit;	/* SIGQUIT has come; set by a signal handler on any thread */
 	bool stop;
 	struct hd__thread thread;
 };

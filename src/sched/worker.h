@@ -103,6 +103,7 @@ struct hd__hooks {
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
 	 * over. Outside the lane. */
 	hd_time (*idle)(struct hd_worker *w);
+	void (*quit)(struct hd__sched *sched); /* watcher.quit is set; on the watcher */
 	void (*over)(struct hd__sched *sched); /* the watcher asks, now and then, whether the runtime is over */
 };
 
@@ -184,6 +185,7 @@ struct hd__sched {
 	bool watched;	 /* there is a watcher */
 	unsigned calm;	 /* entries without a visit after which a lane is biased, at first; 0: none ever is */
 	bool stopping;	 /* set once, read by any thread: nothing new may start */
+	int64_t thread;	 /* that called hd_run, as hd__os_thread_id */
 	int stop_code;	 /* what hd_run will return; HD__NO_CODE: not ending */
 	hd_time stop_at; /* set before `stopping` */
 	int hold;	 /* hd_hold_open; any thread, atomically */

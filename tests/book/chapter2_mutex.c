@@ -313,9 +313,9 @@ static void check_deadlock(hd_entry script, const char *name, unsigned signals, 
 	CHECK_EQ(err, -EDEADLK);
 	CHECK_STR(trace_text(), expected);
 	CHECK(says(text, "heddle: deadlock: "));
-	snprintf(who, sizeof who, "process %lld \"%s\" of priority ", (long long)stuck, name);
+	snprintf(who, sizeof who, "heddle:   %s #%u of priority ", name, (unsigned)(stuck & 0xffffff));
 	CHECK(says(text, who));
-	CHECK_EQ(times_said(text, "process "), 1);
+	CHECK_EQ(times_said(text, " of priority "), 1);
 	CHECK_EQ(times_said(text, " waits in hd_semaphore_wait"), 1);
 }
 

@@ -1,6 +1,7 @@
 /* rt/deadlock.c - no process can run and nothing can wake one: this is declared, when it is certain, and never before. */
 #include "rt/capture.h"
 
+#include <alloca.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -18,7 +19,7 @@ static void *wait_for_ever(void *arg)
 	return arg;
 }
 
-static hd_pid main_pid, child_pid, stopped_pid;
+static hd_pid main_pid;
 
 static void *wait_and_join(void *arg)
 {
@@ -35,8 +36,8 @@ static void *deadlock(void *arg)
 {
 	hd_semaphore_init(&never, 0);
 	main_pid = hd_self();
-	child_pid = born(hd_spawn_with(&(struct hd_spawn){ .name = "child", .priority = 50 }, wait_and_join, NULL));
-	stopped_pid = born(hd_spawn_at(50, stop_yourself, NULL));
+	born(hd_spawn_with(&(struct hd_spawn){ .name = "child", .priority = 50 }, wait_and_join, NULL));
+	born(hd_spawn_at(50, stop_yourself, NULL));
 	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	trace("woken");
 	return arg;
@@ -50,8 +51,6 @@ static void skip_if_there_is_a_strange_thread(void)
 
 HD_TEST(deadlock_is_declared_and_reported)
 {
-	char line[256];
-
 	skip_if_there_is_a_strange_thread();
 	capture_begin();
 	int err = hd_run(&one_worker, deadlock, NULL);
@@ -59,18 +58,113 @@ HD_TEST(deadlock_is_declared_and_reported)
 
 	CHECK_EQ(err, -EDEADLK);
 	CHECK_STR(trace_text(), "");
-	CHECK(says(text, "heddle: deadlock: nobody can run, and nothing can wake anybody\n"));
-	CHECK_EQ(times_said(text, "\n"), 4);
-	snprintf(line, sizeof line, "heddle:   process %lld \"main\" of priority 40 waits in hd_semaphore_wait, for ",
-		 (long long)main_pid);
-	CHECK(says(text, line));
-	snprintf(line, sizeof line, "heddle:   process %lld \"child\" of priority 50 waits in hd_join for process %lld, for ",
-		 (long long)child_pid, (long long)main_pid);
-	CHECK(says(text, line));
-	snprintf(line, sizeof line, "heddle:   process %lld of priority 50 is suspended, for ", (long long)stopped_pid);
-	CHECK(says(text, line));
+	CHECK(says(text, "heddle: deadlock: no process can run, and nothing can wake one\n"));
+	CHECK_EQ(times_said(text, "\n"), 7);
+	CHECK(says(text, "heddle:   main #0 of priority 40 waits in hd_semaphore_wait, for "));
+	CHECK(says(text, "heddle:     in deadlock, deadlock.c:"));
+	CHECK(says(text, "heddle:   child #1 of priority 50 waits in hd_join for main #0, for "));
+	CHECK(says(text, "heddle:     in wait_and_join, deadlock.c:"));
+	CHECK(says(text, "heddle:   process #2 of priority 50 is suspended, for "));
+	CHECK(says(text, "heddle:     in stop_yourself, deadlock.c:"));
 	CHECK_EQ(hd_run(&one_worker, nothing, NULL), 0);
 }
+
+/* ---- where they wait ---- */
+
+/* Each function on the way has a frame of its own, of any size, and keeps something over the call. */
+__attribute__((noinline)) static int wait_deep(int depth, int line)
+{
+	size_t size = depth % 3 == 0 ? 4000 : 16;
+	volatile char room[1000];
+	char *more = alloca(size);
+
+	memset(more, depth, size);
+	room[0] = room[999] = more[3];
+	if (depth == 0)
+		hd_semaphore_wait(&never, HD_FOREVER);
+	else
+		line += wait_deep(depth - 1, line);
+	return line + room[0] + more[7];
+}
+
+static int call_line;
+
+static void *wait_in_the_deep(void *arg)
+{
+	call_line = __LINE__ + 1;
+	wait_deep(20, (int)(intptr_t)arg);
+	return arg;
+}
+
+static void *wait_two_deep(void *arg)
+{
+	call_line = __LINE__ + 1;
+	wait_deep(1, (int)(intptr_t)arg);
+	return arg;
+}
+
+HD_TEST(report_says_where_a_process_waits_however_deep)
+{
+	char line[64];
+
+	skip_if_there_is_a_strange_thread();
+	for (int deep = 0; deep < 2; deep++) {
+		capture_begin();
+		int err = hd_run(&one_worker, deep ? wait_in_the_deep : wait_two_deep, NULL);
+		const char *text = capture_end();
+		CHECK_EQ(err, -EDEADLK);
+		CHECK_EQ(times_said(text, "in wait_deep, deadlock.c:"), deep ? 4 : 2); /* the innermost ones */
+		snprintf(line, sizeof line, "in wait_two_deep, deadlock.c:%d\n", call_line);
+		if (!deep)
+			CHECK(says(text, line));
+	}
+}
+
+static struct hd_mutex locked_before;
+
+static void *want_what_the_thread_has(void *arg)
+{
+	hd_mutex_lock(&locked_before, HD_FOREVER);
+	return arg;
+}
+
+HD_TEST(report_names_the_thread_that_called_run)
+{
+	skip_if_there_is_a_strange_thread();
+	CHECK_EQ(hd_mutex_lock(&locked_before, HD_FOREVER), 0);
+	capture_begin();
+	int err = hd_run(&one_worker, want_what_the_thread_has, NULL);
+	const char *text = capture_end();
+	CHECK_EQ(err, -EDEADLK);
+	CHECK(says(text, "main #0 of priority 40 waits in hd_mutex_lock for the thread that called hd_run, for "));
+}
+
+static void *lock_and_end(void *arg)
+{
+	CHECK_EQ(hd_mutex_lock(&locked_before, HD_FOREVER), 0);
+	return arg;
+}
+
+static void *want_what_the_ended_has(void *arg)
+{
+	hd_pid keeper = born(hd_spawn_with(&(struct hd_spawn){ .name = "keeper" }, lock_and_end, NULL));
+
+	CHECK_EQ(hd_join(keeper, NULL, HD_FOREVER), 0);
+	hd_mutex_lock(&locked_before, HD_FOREVER);
+	return arg;
+}
+
+HD_TEST(report_says_that_the_owner_has_ended)
+{
+	skip_if_there_is_a_strange_thread();
+	capture_begin();
+	int err = hd_run(&one_worker, want_what_the_ended_has, NULL);
+	const char *text = capture_end();
+	CHECK_EQ(err, -EDEADLK);
+	CHECK(says(text, "main #0 of priority 40 waits in hd_mutex_lock for keeper #1, which has ended, for "));
+}
+
+/* ---- what is none ---- */
 
 static void *sleep_a_little(void *arg)
 {
@@ -111,7 +205,7 @@ HD_TEST(suspended_process_that_nobody_can_resume_is_a_deadlock)
 	const char *text = capture_end();
 
 	CHECK_EQ(err, -EDEADLK);
-	CHECK(says(text, "\"forgotten\" of priority 40 is suspended, for "));
+	CHECK(says(text, "forgotten #1 of priority 40 is suspended and has not begun, for "));
 }
 
 static void *wait_many(void *arg)
@@ -185,7 +279,7 @@ HD_TEST(with_a_foreign_thread_being_stuck_is_told_once_if_asked_and_slept_throug
 	setenv("HEDDLE_WARN", "stuck", 1);
 	CHECK_EQ(run_beside(wake_after_report, wait_once, (struct hd_config){ .workers = 1 }, &said), 0);
 	CHECK_EQ(times_said(said, "stuck: "), 1);
-	CHECK(says(said, "\"main\" of priority 40 waits in hd_semaphore_wait, for "));
+	CHECK(says(said, "main #0 of priority 40 waits in hd_semaphore_wait, for "));
 }
 
 static void *wake_late(void *arg)

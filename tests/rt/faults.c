@@ -1,10 +1,12 @@
 /* Signals and forks around a runtime: what is not heddle's goes to whoever it belongs to. */
-#define _GNU_SOURCE
+#include "rt/capture.h"
+
 #include <errno.h>
 #include <heddle.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -398,4 +400,105 @@ HD_TEST(fault_that_was_sent_and_is_ignored_stays_ignored)
 	signal(SIGSEGV, SIG_IGN);
 	CHECK_EQ(hd_run(&one_worker, raise_it, NULL), 0);
 	raise(SIGSEGV);
+
+/* ---- SIGQUIT ---- */
+
+static int quits;
+
+static void count_quit(int signal)
+{
+	quits += signal == SIGQUIT;
+}
+
+static void *wait_while_quit(void *handler)
+{
+	struct hd_semaphore never = HD_SEMAPHORE(0);
+
+	if (handler != NULL)
+		signal(SIGQUIT, count_quit); /* the program's own, during the run */
+	kill(getpid(), SIGQUIT);
+	hd_semaphore_wait(&never, hd_after(HD_SEC(handler != NULL ? 0 : 5)));
+	return NULL;
+}
+
+static void *quit(void *handler)
+{
+	hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "quitter" }, wait_while_quit, handler), NULL, HD_FOREVER);
+	return NULL;
+}
+
+static const struct hd_config two_workers = { .workers = 2, .fixed = true };
+
+static void run_and_quit(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGQUIT, SIG_DFL);
+	hd_run(&two_workers, quit, NULL);
+}
+
+static void skip_if_signals_are_not_real(void)
+{
+	if (hd_is_simulated())
+		SKIP("signals are not simulated");
+}
+
+HD_TEST(quit_reports_all_processes_and_kills)
+{
+	skip_if_signals_are_not_real();
+	capture_begin();
+	int status = status_of(run_and_quit);
+	const char *said = capture_end();
+	CHECK(WIFSIGNALED(status));
+	CHECK_EQ(WTERMSIG(status), SIGQUIT);
+	CHECK_EQ(times_said(said, "heddle: SIGQUIT: "), 1);
+	CHECK(says(said, "heddle:   main #0 of priority 40 waits in hd_join for quitter #1, for "));
+	CHECK(says(said, "heddle:     in quit, faults.c:"));
+	CHECK(says(said, "heddle:   quitter #1 of priority 40 "));
+}
+
+HD_TEST(quit_is_the_programs_own_if_it_has_a_handler)
+{
+	static void (*const actions[])(int) = { count_quit, SIG_IGN, SIG_DFL };
+
+	skip_if_signals_are_not_real();
+	capture_begin();
+	for (int i = 0; i < 3; i++) {
+		quits = 0;
+		signal(SIGQUIT, actions[i]);
+		CHECK_EQ(hd_run(&two_workers, i == 1 ? nothing : quit, &quits), 0);
+		CHECK_EQ(quits, i != 1);
+		CHECK(signal(SIGQUIT, SIG_DFL) == (i == 1 ? SIG_IGN : count_quit));
+	}
+	CHECK_STR(capture_end(), "");
+}
+
+static void *check_quit_in_child(void *arg)
+{
+	int status;
+	pid_t child = fork();
+	if (child == 0) {
+		raise(SIGQUIT);
+		_exit(99);
+	}
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status));
+	CHECK_EQ(WTERMSIG(status), SIGQUIT);
+	return arg;
+}
+
+HD_TEST(quit_is_as_before_in_a_forked_child_and_after_the_run)
+{
+	struct rlimit none = { 0, 0 };
+
+	skip_if_signals_are_not_real();
+	if (HD_UNDER_TSAN || hd_is_emulated())
+		SKIP("a forked child can have no threads here");
+	setrlimit(RLIMIT_CORE, &none);
+	signal(SIGQUIT, SIG_DFL);
+	capture_begin();
+	CHECK_EQ(hd_run(&one_worker, check_quit_in_child, NULL), 0);
+	CHECK_STR(capture_end(), "");
+	CHECK(signal(SIGQUIT, SIG_DFL) == SIG_DFL);
 }

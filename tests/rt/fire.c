@@ -500,10 +500,10 @@ HD_TEST(fire_deadlock_on_many_workers_is_declared_and_names_everybody)
 		const char *text = capture_end();
 		CHECK_EQ(err, -EDEADLK);
 		CHECK(says(text, "deadlock"));
-		CHECK_EQ(times_said(text, "\"stuck\""), workers);
-		CHECK_EQ(times_said(text, "\"suspended\""), 1);
-		CHECK_EQ(times_said(text, "\"movable\""), 1);
-		CHECK_EQ(times_said(text, "\"main\""), 1);
+		CHECK_EQ(times_said(text, "  stuck #"), workers);
+		CHECK_EQ(times_said(text, "suspended #"), 1);
+		CHECK_EQ(times_said(text, "movable #"), 1);
+		CHECK_EQ(times_said(text, "main #"), 1);
 	}
 }
 

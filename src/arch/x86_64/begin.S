@@ -17,4 +17,19 @@ hd__arch_begin:
 	jmpq	*%rax
 	.cfi_endproc
 	.size	hd__arch_begin, .-hd__arch_begin
+
+/* Calls the function whose address is on the stack above its argument, as if the code at the address two words further up had called it,
+ * with the stack pointer above that address: see hd__arch_make_call. */
+	.globl	hd__arch_call
+	.hidden	hd__arch_call
+	.type	hd__arch_call, @function
+hd__arch_call:
+	.cfi_startproc
+	.cfi_def_cfa	rsp, 32
+	endbr64
+	movq	(%rsp), %rdi
+	call	*8(%rsp)
+	ud2
+	.cfi_endproc
+	.size	hd__arch_call, .-hd__arch_call
 	.section .note.GNU-stack,"",@progbits

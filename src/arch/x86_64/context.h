@@ -8,6 +8,7 @@
 #ifndef ARCH_CONTEXT_H
 #define ARCH_CONTEXT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct hd__context {
@@ -65,6 +66,23 @@ static inline void hd__arch_make(struct hd__context *c, void *top, void (*entry)
 	*--sp = (void *)(uintptr_t)entry;
 	*--sp = arg;
 	*c = (struct hd__context){ sp, NULL, (void *)(uintptr_t)hd__arch_begin };
+}
+
+/* Calls the function below the return address of a context that hd__arch_make_call has made. */
+void hd__arch_call(void);
+
+/* Makes of a saved context one that will call fn(arg), which must not return, as if the code that was left had called it: so that a
+ * backtrace by fn is that of the context. What is below its stack pointer is overwritten; that must be a multiple of 16. */
+static inline void hd__arch_make_call(struct hd__context *c, void (*fn)(void *), void *arg)
+{
+	void **sp = c->sp;
+
+	*--sp = c->ip;
+	*--sp = NULL;
+	*--sp = (void *)(uintptr_t)fn;
+	*--sp = arg;
+	c->sp = sp;
+	c->ip = (void *)(uintptr_t)hd__arch_call;
 }
 
 static inline void hd__arch_pause(void)
