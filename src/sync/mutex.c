@@ -179,10 +179,15 @@ static struct hd_waiter *first_that_comes(const struct hd_mutex *m)
 }
 
 /* The waiter that is handed the mutex, or woken to try, claimed; NULL when there is none. */
-static struct hd_waiter *claim_next(struct hd_worker *w, struct hd_mutex *m)
+__attribute__((noinline)) static struct hd_waiter *claim_next(struct hd_worker *w, struct hd_mutex *m)
 {
 	struct hd_waiter *x = NULL;
 
+	if (hd__is_forked(w, m->owner)) {
+		hd__waitq_forget(&m->waiters);
+		m->waking = 0;
+		return NULL;
+	}
 	if (m->flags & HD_BY_PRIORITY)
 		return hd__waitq_claim_best(w, &m->waiters, HD__GRANTED);
 	if (has_order(m))
@@ -229,10 +234,6 @@ static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m, bool w
 
 	if (unlikely(inherit && w != NULL))
 		let_go(w, m);
-	if (hd__is_forked(w, m->owner)) {
-		hd__waitq_forget(&m->waiters);
-		m->waking = m->overdue = 0;
-	}
 	struct hd_waiter *next = pass_on_locked(w, m, waits);
 	if (unlikely(inherit && m->owner > 0 && m->waiters.head != NULL))
 		boost_owner(w, next->process, m->owner); /* the new owner is boosted by the waiters that are left */
