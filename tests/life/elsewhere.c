@@ -155,9 +155,9 @@ HD_WORKERS_TEST(elsewhere_steering_loses_nobody_and_runs_nobody_twice)
 	steer_victims(workers, hd_scaled(20000));
 }
 
-HD_WORKERS_STRESS(elsewhere_half_a_million_requests_lose_nobody)
+HD_WORKERS_STRESS(elsewhere_two_hundred_thousand_requests_lose_nobody)
 {
-	steer_victims(workers, hd_scaled(500000));
+	steer_victims(workers, hd_scaled(200000));
 }
 
 /* ---- processes that come and go under requests ---- */

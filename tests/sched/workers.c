@@ -135,9 +135,9 @@ HD_WORKERS_TEST(workers_end_each_of_many_once)
 	spawn_everywhere(workers, HD_UNDER_TSAN ? 400 : hd_scaled(100000));
 }
 
-HD_WORKERS_STRESS(workers_end_each_of_ten_million_once)
+HD_WORKERS_STRESS(workers_end_each_of_two_million_once)
 {
-	spawn_everywhere(workers, HD_UNDER_TSAN ? 10000 : hd_scaled(10000000));
+	spawn_everywhere(workers, HD_UNDER_TSAN ? 10000 : hd_scaled(2000000));
 }
 
 /* ---- many more workers than CPUs ---- */
