@@ -104,10 +104,16 @@ static struct hd__source *places_of(struct report *r, unsigned line)
 static void gather(struct hd__sched *sched, struct report *r, struct hd_process *p)
 {
 	void *frames[HD__FRAMES_MAX];
+	hd_entry entry;
 	unsigned line = r->lines++;
 
 	hd__describe(sched, p, &r->info[line]);
 	r->frames[line] = hd__walk(p, frames);
+	if (r->info[line].switches == 0 &&
+	    hd__os_peek(&entry, &p->entry, sizeof entry)) { /* the function in which it will begin */
+		frames[0] = (char *)(uintptr_t)entry + 1;
+		r->frames[line] = 1;
+	}
 	for (int i = 0; i < r->frames[line]; i++)
 		places_of(r, line)[i].address = (uintptr_t)frames[i];
 }

@@ -206,6 +206,7 @@ HD_TEST(suspended_process_that_nobody_can_resume_is_a_deadlock)
 
 	CHECK_EQ(err, -EDEADLK);
 	CHECK(says(text, "forgotten #1 of priority 40 is suspended and has not begun, for "));
+	CHECK(says(text, "heddle:     in nothing, common.h:"));
 }
 
 static void *wait_many(void *arg)
