@@ -259,7 +259,7 @@ static void *wake_after_report(void *arg)
 	while (strstr(captured(), "stuck: ") == NULL)
 		nap(HD_MS(10));
 	for (int i = 0; i < 130; i++) {
-		CHECK_EQ(hd_set_policy(main_pid, i % 2 == 0 ? HD_RR : HD_FIFO), 0);
+		CHECK_EQ(hd_set_policy(__atomic_load_n(&main_pid, __ATOMIC_ACQUIRE), i % 2 == 0 ? HD_RR : HD_FIFO), 0);
 		nap(HD_MS(10));
 	}
 	CHECK_EQ(hd_semaphore_signal(&never), 0);
@@ -268,7 +268,7 @@ static void *wake_after_report(void *arg)
 
 static void *wait_once(void *arg)
 {
-	main_pid = hd_self();
+	__atomic_store_n(&main_pid, hd_self(), __ATOMIC_RELEASE);
 	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
