@@ -53,6 +53,14 @@ struct hd_spawn {
 	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
 };
 
+/* All defaults, to be changed field by field. For C++, which has no compound literals, and where the name hd_spawn without `struct` means
+ * the function: auto how = hd_spawn_how(). Any thread. */
+static inline struct hd_spawn hd_spawn_how(void)
+{
+	static struct hd_spawn defaults;
+	return defaults;
+}
+
 /* Makes a process that runs entry(arg). The new process is ready, at the tail of its level; if its priority is higher than
  * the caller's, it runs at once. hd_spawn_at gives the priority, hd_spawn_with everything else (NULL is all defaults).
  * Answers its id (positive), or

@@ -9,6 +9,7 @@ static const any_function promised[] = {
 	(any_function)hd_spawn,
 	(any_function)hd_spawn_at,
 	(any_function)hd_spawn_with,
+	(any_function)hd_spawn_how,
 	(any_function)hd_self,
 	(any_function)hd_yield,
 	(any_function)hd_checkpoint,
