@@ -26,16 +26,16 @@ enum hd_deadlock {
 	HD_DEADLOCK_ABORT   /* as HD_DEADLOCK_REPORT, and a circle aborts the program */
 };
 
-/* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set. */
+/* How to run. Zeroed memory means all defaults. The environment overrides each field unless `fixed` is set; an empty variable does not. */
 struct hd_config {
-	unsigned workers;      /* HEDDLE_WORKERS, 1 to 1024 kernel threads that run processes; 0 is one for each CPU */
-	size_t stack_size;     /* HEDDLE_STACK_SIZE, bytes, as hd_spawn.stack_size; 0 is 64 KiB (8 MiB for the first process) */
-	enum hd_policy policy; /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
-	hd_time quantum;       /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
+	unsigned workers; /* HEDDLE_WORKERS, 1 to 1024 kernel threads that run processes; 0 is one for each CPU */
+	size_t stack_size; /* HEDDLE_STACK_SIZE, bytes, as hd_spawn.stack_size; 0 is 64 KiB. The first process has at least 8 MiB */
+	enum hd_policy policy;	     /* HEDDLE_POLICY=fifo|rr|io; 0 is HD_FIFO */
+	hd_time quantum;	     /* HEDDLE_QUANTUM, ns, for HD_RR and HD_IO; 0 is 10 ms */
 	enum hd_preempted preempted; /* HEDDLE_PREEMPTED=tail|head */
 	bool pinned;		     /* HEDDLE_PINNED=0|1; every process stays on one kernel thread: see hd_spawn.pinned */
 	enum hd_deadlock
-		deadlock; /* HEDDLE_DEADLOCK=report|abort; looking costs some microseconds for each wait for an owner */
+		deadlock; /* HEDDLE_DEADLOCK=ignore|report|abort; looking costs some microseconds for each wait for an owner */
 	bool warn_stuck;  /* HEDDLE_WARN=none|stuck; print what each process waits for, once, when none has run for a second and
 			   * only a kernel thread that heddle did not start could wake one */
 	bool fixed;	  /* take these values, whatever the environment says */

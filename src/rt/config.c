@@ -1,12 +1,13 @@
 /* rt/config.c - what to run with: defaults, the caller's wishes, the environment.
  *
- * A value that makes no sense is an error that names it, never a silent default. */
+ * A value that makes no sense is an error that names it, never a silent default. An empty variable is as good as none. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/variable.h"
 #include "rt/rt.h"
 
 #define STACK_SIZE ((size_t)64 << 10)
@@ -15,7 +16,7 @@
 /* Reads a number from the environment into *value, if it is there. Returns 0 or -EINVAL. */
 static int number(const char *name, long long least, long long most, long long *value)
 {
-	const char *text = getenv(name);
+	const char *text = hd__variable(name);
 	char *end;
 
 	if (text == NULL)
@@ -36,7 +37,7 @@ static int number(const char *name, long long least, long long most, long long *
 /* Reads one of some words; *value becomes its place in the list, counted from `first`. */
 static int word(const char *name, const char *const words[], int first, int *value)
 {
-	const char *text = getenv(name);
+	const char *text = hd__variable(name);
 
 	if (text == NULL)
 		return 0;
@@ -54,7 +55,7 @@ static int from_environment(struct hd_config *c)
 {
 	static const char *const policies[] = { "fifo", "rr", "io", NULL };
 	static const char *const preempted[] = { "tail", "head", NULL };
-	static const char *const deadlocks[] = { "report", "abort", NULL };
+	static const char *const deadlocks[] = { "ignore", "report", "abort", NULL };
 	static const char *const warnings[] = { "none", "stuck", NULL };
 	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, pinned = c->pinned;
 	int policy = (int)c->policy, where = (int)c->preempted, deadlock = (int)c->deadlock, warn = c->warn_stuck;
@@ -66,7 +67,7 @@ static int from_environment(struct hd_config *c)
 	    (err = number("HEDDLE_QUANTUM", 1, LLONG_MAX / 2, &quantum)) != 0 ||
 	    (err = word("HEDDLE_PREEMPTED", preempted, HD_PREEMPTED_TAIL, &where)) != 0 ||
 	    (err = number("HEDDLE_PINNED", 0, 1, &pinned)) != 0 ||
-	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_REPORT, &deadlock)) != 0 ||
+	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_IGNORE, &deadlock)) != 0 ||
 	    (err = word("HEDDLE_WARN", warnings, 0, &warn)) != 0)
 		return err;
 	c->workers = (unsigned)workers;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/variable.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
@@ -208,7 +209,7 @@ int hd__run_with(const struct hd_config *given, const struct hd__doors *doors, h
 static int simulate(const struct hd_config *given, hd_entry main, void *arg)
 {
 	struct hd_config config = given != NULL ? *given : (struct hd_config){ 0 };
-	bool said = config.workers != 0 || (!config.fixed && getenv("HEDDLE_WORKERS") != NULL);
+	bool said = config.workers != 0 || (!config.fixed && hd__variable("HEDDLE_WORKERS") != NULL);
 
 	if (!said)
 		config.workers = HD__SIM_WORKERS;

@@ -24,6 +24,7 @@
 
 #include "base/assert.h"
 #include "base/atomic.h"
+#include "base/variable.h"
 #include "os/thread.h"
 #include "sim/choice.h"
 #include "sim/sim.h"
@@ -186,14 +187,14 @@ static void begin(const char *how)
 /* A time that main asks for before hd_run must mean the same in the run. */
 __attribute__((constructor)) static void begin_time(void)
 {
-	if (getenv("HEDDLE_SIM") != NULL)
+	if (hd__variable("HEDDLE_SIM") != NULL)
 		hd__plain_clock = &hd__sim_clock;
 }
 
 bool hd__sim_begin(void)
 {
 	if (ld_rlx(&mode) == UNKNOWN) { /* any thread may be the first to call hd_run; if it is simulated there is one */
-		const char *how = getenv("HEDDLE_SIM");
+		const char *how = hd__variable("HEDDLE_SIM");
 		int saved = errno;
 		if (how != NULL)
 			begin(how);

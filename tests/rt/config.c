@@ -173,13 +173,85 @@ HD_TEST(environment_sets_policy_and_quantum)
 	CHECK_EQ(turns, 6);
 }
 
+/* As a shell sets them in `HEDDLE_POLICY= program`. */
+HD_TEST(empty_variables_are_as_good_as_none)
+{
+	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+		setenv(variables[i], "", 1);
+	CHECK_EQ(run_and_look(&rare), 0);
+	CHECK_EQ(seen.policy, HD_RR);
+	CHECK(is_about(seen.stack_size, 128 << 10));
+	CHECK(seen.preempted_stays);
+}
+
+static struct hd_mutex mutexes[2];
+
+static void *lock_crosswise(void *arg)
+{
+	struct hd_mutex *mine = arg, *its = mine == &mutexes[0] ? &mutexes[1] : &mutexes[0];
+
+	CHECK_EQ(hd_mutex_lock(mine, HD_FOREVER), 0);
+	hd_yield();
+	CHECK_EQ(hd_mutex_lock(its, HD_FOREVER), 0); /* it does not come back */
+	return NULL;
+}
+
+static void *close_circle_and_leave(void *arg)
+{
+	for (int i = 0; i < 2; i++) {
+		hd_mutex_init(&mutexes[i], 0);
+		born(hd_spawn(lock_crosswise, &mutexes[i]));
+	}
+	CHECK_EQ(hd_sleep(HD_MS(10)), 0);
+	CHECK_EQ(hd_shutdown(0), 0);
+	return arg;
+}
+
+HD_TEST(environment_can_switch_the_report_of_circles_off)
+{
+	const struct hd_config report = { .deadlock = HD_DEADLOCK_REPORT };
+
+	for (int ignored = 0; ignored < 2; ignored++) {
+		clear_environment();
+		if (ignored)
+			setenv("HEDDLE_DEADLOCK", "ignore", 1);
+		capture_begin();
+		int err = hd_run(&report, close_circle_and_leave, NULL);
+		const char *text = capture_end();
+		CHECK_EQ(err, 0);
+		CHECK_EQ(says(text, "heddle: "), !ignored);
+	}
+}
+
+static void *look_at_first(void *arg)
+{
+	*(size_t *)arg = info_of(hd_self()).stack_size;
+	return arg;
+}
+
+/* The first process, which runs what was main, has 8 MiB, or more if more is asked for. */
+HD_TEST(environment_sets_the_first_stack_if_it_is_more_than_the_usual)
+{
+	static const struct {
+		const char *asked;
+		size_t stack_size;
+	} cases[] = { { "", (size_t)8 << 20 }, { "65536", (size_t)8 << 20 }, { "33554432", (size_t)32 << 20 } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		size_t stack_size = 0;
+		clear_environment();
+		setenv("HEDDLE_STACK_SIZE", cases[i].asked, 1);
+		CHECK_EQ(hd_run(NULL, look_at_first, &stack_size), 0);
+		CHECK(is_about(stack_size, cases[i].stack_size));
+	}
+}
+
 HD_TEST(bad_environment_is_refused_by_name)
 {
 	static const struct {
 		const char *name, *value, *message;
 	} cases[] = {
 		{ "HEDDLE_WORKERS", "0", "heddle: HEDDLE_WORKERS=0: not a number from 1 to " },
-		{ "HEDDLE_WORKERS", "", "heddle: HEDDLE_WORKERS=: not a number" },
 		{ "HEDDLE_WORKERS", "two", "heddle: HEDDLE_WORKERS=two: not a number" },
 		{ "HEDDLE_WORKERS", "-1", "HEDDLE_WORKERS=-1" },
 		{ "HEDDLE_STACK_SIZE", "64k", "heddle: HEDDLE_STACK_SIZE=64k: not a number" },
@@ -187,13 +259,13 @@ HD_TEST(bad_environment_is_refused_by_name)
 		{ "HEDDLE_STACK_SIZE", "99999999999999999999", "HEDDLE_STACK_SIZE=99999999999999999999" },
 		{ "HEDDLE_STACK_SIZE", "1000000000000", "HEDDLE_STACK_SIZE=1000000000000" },
 		{ "HEDDLE_POLICY", "lifo", "heddle: HEDDLE_POLICY=lifo: expected fifo, rr, io" },
-		{ "HEDDLE_POLICY", "", "HEDDLE_POLICY=" },
 		{ "HEDDLE_QUANTUM", "0", "HEDDLE_QUANTUM=0" },
 		{ "HEDDLE_QUANTUM", "1ms", "HEDDLE_QUANTUM=1ms" },
 		{ "HEDDLE_PREEMPTED", "middle", "heddle: HEDDLE_PREEMPTED=middle: expected tail, head" },
 		{ "HEDDLE_PINNED", "yes", "HEDDLE_PINNED=yes" },
 		{ "HEDDLE_PINNED", "2", "HEDDLE_PINNED=2" },
 		{ "HEDDLE_WARN", "all", "heddle: HEDDLE_WARN=all: expected none, stuck" },
+		{ "HEDDLE_DEADLOCK", "none", "heddle: HEDDLE_DEADLOCK=none: expected ignore, report, abort" },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
