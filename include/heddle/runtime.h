@@ -53,8 +53,9 @@ struct hd_config {
  *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with
  *
  * Processes that are left when the runtime ends are terminated: their waits do not return, their cleanups run, their locals are
- * destroyed; one that has not ended after one second is abandoned. Call it on a plain thread; on a process it answers
- * -EBUSY. */
+ * destroyed; one that has not ended after one second is abandoned. A process that comes to no safe point, in a loop without heddle
+ * calls or in a system call that blocks, keeps its kernel thread: then hd_run does not return before that process makes a heddle
+ * call. Call it on a plain thread; on a process it answers -EBUSY. */
 HD_API HD_MUST_USE int hd_run(const struct hd_config *config, hd_entry main, void *arg);
 
 /* Ends the runtime: hd_run will return `code`. Returns 0, and the caller goes on until it waits for something; -EINVAL when

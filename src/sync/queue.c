@@ -54,7 +54,7 @@ static inline void copy(const hd_queue *q, void *to, const void *from)
 {
 	if (likely(q->item_size == sizeof(void *)))
 		memcpy(to, from, sizeof(void *)); /* nearly always: a pointer or a number */
-	else
+	else if (q->item_size > 0)		  /* else there may be no memory on the caller's side */
 		memcpy(to, from, q->item_size);
 }
 

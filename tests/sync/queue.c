@@ -124,6 +124,30 @@ HD_PROCESS_TEST(queue_tries_waits_and_peeks_on_process)
 }
 
 /* The ring grows when its first item is at any place of it. */
+static void *take_signal(void *arg)
+{
+	CHECK_EQ(hd_queue_next(q, NULL, HD_FOREVER), 0);
+	return arg;
+}
+
+/* Items of no size are signals, and need no memory on either side. That memcpy gets no NULL, the sanitizer for undefined behaviour sees. */
+HD_PROCESS_TEST(queue_of_signals_takes_no_memory_from_its_callers)
+{
+	q = made(hd_queue_new(0, 0));
+	for (int i = 0; i < 20; i++) /* it grows once */
+		CHECK_EQ(hd_queue_put(q, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_queue_put_many(q, NULL, 5, 0), 5);
+	CHECK_EQ(hd_queue_peek(q, NULL), 0);
+	CHECK_EQ(hd_queue_next_many(q, NULL, 24, 0), 24);
+	struct hd_case cases[] = { hd_case_next(q, NULL), hd_case_put(q, NULL) };
+	CHECK_EQ(hd_select_first(cases, 2, 0), 0);
+	CHECK_EQ(hd_queue_length(q), 0);
+	hd_pid pid = born(hd_spawn_at(50, take_signal, NULL)); /* from hand to hand */
+	CHECK_EQ(hd_queue_put(q, NULL, 0), 0);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	hd_queue_drop(q);
+}
+
 HD_TEST(queue_without_capacity_grows_wherever_its_ring_begins)
 {
 	for (long first = 0; first < 40; first++) {
