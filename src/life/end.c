@@ -99,7 +99,7 @@ void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err
 	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL || hd__carries)) {
 		hd__clean_up(me);
 		if (hd__carries)
-			hd__carried_drop(); /* no code of the program handles these exceptions any more */
+			hd__exceptions_drop(); /* no code of the program handles these exceptions any more */
 		if (inner->locals != NULL)
 			hd__locals_destroy(me);
 	}
@@ -109,7 +109,6 @@ void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err
 	char *stack = me->stack;
 	unsigned size_class = me->stack_class;
 	struct hd__stacks *stacks = &w->sched->stacks[size_class];
-	struct hd__fiber fiber = me->fiber;
 	struct hd_process *back = NULL;
 
 	hd__enter(w);
@@ -124,9 +123,12 @@ void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err
 	 * process that starts now may be given it, and its first two words are written above our frames (arch: begin.S). */
 	hd__stacks_drop(stacks, &w->stacks[size_class], stack);
 	hd__stacks_unpromise(stacks);
-	w->leaving = fiber;
-	if (unlikely(hd__carries))
+	if (unlikely(hd__carries)) {
+		hd__publish(w->sched); /* to the caller of hd_run, */
+		hd__publish(w);	       /* to pinned processes of this thread, */
+		hd__publish(stack);    /* and to the process that has the stack next */
 		hd__carry_for_the_last_time(&w->carrier);
+	}
 	hd__leave_for_good(w, back);
 }
 
@@ -135,7 +137,6 @@ void hd__begin(void *process)
 	struct hd_process *me = process;
 	struct hd_worker *w = me->home;
 
-	hd__fiber_arrive(&me->fiber, &w->fiber);
 	hd__arrive(w);
 	*w->errno_location = 0;
 	hd__leave(w);
@@ -154,13 +155,14 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 	unsigned size_class = p->stack_class;
 	struct hd__stacks *stacks = &w->sched->stacks[size_class];
 	char *stack = p->stack; /* hd__take_for_hand_off may have bound one */
-	struct hd__fiber fiber = p->fiber;
+	struct hd__carried *carried = stack != NULL ? hd__carried_of(p) : NULL;
 
 	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
 	if (!announce_end(w, p, kind, NULL, err, NULL))
 		return false;
 	if (stack != NULL) {
-		hd__fiber_fini(&fiber);
+		if (hd__carries)
+			hd__carried_fini(carried);
 		hd__stacks_drop(stacks, &w->stacks[size_class], stack);
 	}
 	hd__stacks_unpromise(stacks);

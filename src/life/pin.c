@@ -16,6 +16,7 @@ int hd_pin(void)
 	if (w->current->pins == UINT16_MAX)
 		return -EINVAL;
 	w->current->pins++;
+	hd__learn(w); /* it may use thread-local variables now, as other pinned processes of this thread did */
 	return 0;
 }
 
@@ -28,5 +29,6 @@ int hd_unpin(void)
 	if (w->current->pins == 0)
 		return -EINVAL;
 	w->current->pins--;
+	hd__publish(w);
 	return 0;
 }

@@ -104,6 +104,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	st_rel(&p->name[0], 0);
 	for (int i = 0; unlikely(how->name != NULL) && (i == 0 || how->name[i - 1] != 0); i++)
 		st_rel(&p->name[i], how->name[i]); /* its length was checked */
+	hd__publish(p);
 	hd_pid pid = hd__pid(&sched->table, p);
 	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 

@@ -190,6 +190,7 @@ static int change(struct hd__caller caller, hd_pid pid, struct change what, stru
 	*done = false;
 	if (p == NULL)
 		return -ESRCH;
+	hd__publish(p);
 	int err = change_word(p, pid, what, HD__NUDGED, &before, &after);
 	if (err == -EALREADY) /* it may be obeyed yet */
 		*done = !(ld_acq(&p->control) & HD__NUDGED);

@@ -8,6 +8,7 @@
 #ifndef OS_LOCK_H
 #define OS_LOCK_H
 
+#include "arch/carry.h"
 #include "base/atomic.h"
 
 /* Spins, then gives the CPU away between tries: the holder may have lost its own. */
@@ -21,6 +22,19 @@ static inline void hd__lock(unsigned char *lock)
 	unsigned char free = 0;
 	if (unlikely(!cas_acq(lock, &free, 1))) /* pairs with hd__unlock's release */
 		hd__lock_slowly(lock);
+}
+
+/* As hd__lock, for a lock that orders what the program does: TSan is told, if it does not see it. What was done before is published at once:
+ * the holder does nothing of the program's. hd__lock_free is then a value that no lock has, so that the attempt fails: it costs
+ * nothing to find out. */
+void hd__lock_told_slowly(unsigned char *lock);
+extern unsigned char hd__lock_free __attribute__((visibility("hidden"))); /* 0; constant once the program has begun */
+
+static inline void hd__lock_told(unsigned char *lock)
+{
+	unsigned char free = hd__lock_free;
+	if (unlikely(!cas_acq(lock, &free, 1))) /* pairs with hd__unlock's release */
+		hd__lock_told_slowly(lock);
 }
 
 static inline void hd__unlock(unsigned char *lock)

@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "arch/fiber.h"
+#include "arch/valgrind.h"
 #include "os/fault.h"
 
 #define GUARD_INSTALL 102 /* MADV_GUARD_INSTALL, newer than our oldest headers */

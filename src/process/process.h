@@ -31,7 +31,6 @@
 #include <heddle/process.h>
 
 #include "arch/carry.h"
-#include "arch/fiber.h"
 #include "base/atomic.h"
 #include "context.h"
 
@@ -140,12 +139,9 @@ struct hd_process {
 	uint8_t doom_boost;	     /* the highest priority of its terminators; 0: none; under news.lock (*) */
 	uint8_t stack_class;	     /* log2 of its stack's size */
 	char name[HD_NAME_SIZE];
-	struct hd__fiber fiber;
 } __attribute__((aligned(64)));
 
-#if !HD__ASAN && !HD__TSAN
 _Static_assert(sizeof(struct hd_process) == 256, "a control block is four cache lines");
-#endif
 
 /* What it carries is below its inner block; unused if nothing is to be carried. */
 static inline struct hd__carried *hd__carried_of(struct hd_process *p)

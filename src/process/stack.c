@@ -14,7 +14,8 @@
 #include <errno.h>
 #include <stdint.h>
 
-#include "arch/fiber.h"
+#include "arch/carry.h"
+#include "arch/valgrind.h"
 #include "base/assert.h"
 #include "base/atomic.h"
 #include "os/lock.h"
@@ -59,13 +60,19 @@ static size_t slot_stride(const struct hd__stacks *s)
 	return hd__stack_size(s->size_class) + hd__guard_size();
 }
 
+/* How much address space to reserve at most: a stack of 64 or 128 KiB for every process that there can be. */
+static size_t region_max(void)
+{
+	return (size_t)1 << (hd__sanitized ? 36 : 42);
+}
+
 /* The largest region that can be had, down to a few slots: address space may be limited. */
 static int reserve_locked(struct hd__stacks *s)
 {
 	size_t stride = slot_stride(s), size;
 	uint32_t capacity = HD__SLOTS;
 
-	while (capacity > 0 && ((size = capacity * stride) > HD__REGION_MAX || size > hd__os_address_space() / 4))
+	while (capacity > 0 && ((size = capacity * stride) > region_max() || size > hd__os_address_space() / 4))
 		capacity /= 2;
 	for (; capacity > 0; capacity /= 2) {
 		size = capacity * stride;
@@ -103,7 +110,7 @@ static int guard_locked(struct hd__stacks *s, uint32_t n)
 	int err = hd__os_guard(guard_of(s, s->guarded), hd__guard_size(), slot_stride(s), n, &s->how);
 	if (err == 0) {
 		for (uint32_t i = 0; i < n; i++)
-			hd__fiber_new_stack(guard_of(s, s->guarded + i) + hd__guard_size(), hd__stack_size(s->size_class));
+			hd__valgrind_new_stack(guard_of(s, s->guarded + i) + hd__guard_size(), hd__stack_size(s->size_class));
 		s->guarded += n;
 	}
 	return err;

@@ -58,6 +58,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.cannot_start = hd__cannot_start,
 		.expired = hd__wait_expired,
 		.unwind = hd__unwind,
+		.learn = hd__wait_learn,
 		.find_boost = hd__find_boost,
 		.boosts = hd__boosts,
 		.blocked = hd__circle_look,
@@ -164,6 +165,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	if (sched->watched)
 		hd__watcher_stop(sched);
 	hd__stop_finish(sched);
+	hd__learn(sched); /* what all processes did */
 	hd__overflow_watch_stop();
 	hd__quit_watch_stop(sched);
 	return sched->stop_code;

@@ -291,7 +291,7 @@ static hd_time judge_locked(struct hd_worker *w)
 	}
 	if (now < sched->count_threads_at)
 		return sched->count_threads_at;
-	if (hd__os_thread_count() == (int)sched->nworkers + sched->watched) {
+	if (hd__os_thread_count() == (int)sched->nworkers + sched->watched + hd__sanitizer_threads()) {
 		if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0)
 			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
 		int none = HD__NO_CODE;

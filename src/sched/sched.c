@@ -92,11 +92,18 @@ static inline bool start(struct hd_worker *w, struct hd_process *p)
 	*p->inner = (struct hd__inner){ .locals = NULL };
 	if (unlikely(hd__carries)) {
 		p->chores |= HD__CARRY;
-		*hd__carried_of(p) = (struct hd__carried){ .exceptions = { NULL, 0 } };
+		hd__carried_init(&w->carrier, hd__carried_of(p), stack, hd__stack_size(p->stack_class));
 	}
 	hd__arch_make(&p->context, hd__carried_of(p), w->sched->hooks.begin, p);
-	hd__fiber_init(&p->fiber, stack, hd__stack_size(p->stack_class));
 	return true;
+}
+
+/* The worker goes to the stack that carries `next`. */
+static void carry(struct hd_worker *w, struct hd__carried *next)
+{
+	if (hd__tells && w->current != NULL && w->current->pins > 0)
+		hd__publish(w); /* to other pinned processes of this thread, which may use its thread-local variables */
+	hd__carry(&w->carrier, next);
 }
 
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
@@ -112,8 +119,11 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 		begin_quantum(w, next);
 	if (w->chores & HD__ALARM_IS_LATE)
 		hd__set_alarm(w);
-	if (next->chores & HD__CARRY)
-		hd__carry(&w->carrier, hd__carried_of(next));
+	if (next->chores & HD__CARRY) {
+		carry(w, hd__carried_of(next));
+		if (hd__tells)
+			w->sched->hooks.learn(next);
+	}
 	return next;
 }
 
@@ -122,10 +132,10 @@ static void give_to_nobody(struct hd_worker *w)
 {
 	if (w->chores & HD__END_QUANTUM)
 		end_quantum(w);
+	if (hd__carries)
+		carry(w, &w->carrier.own);
 	w->current = NULL;
 	hd__set_level(w, 0);
-	if (hd__carries)
-		hd__carry(&w->carrier, &w->carrier.own);
 }
 
 /* The runner has left the state RUNNING and put itself where it belongs: gives the worker to `next`, which is in no queue, or
@@ -150,7 +160,8 @@ struct hd_worker *hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 	hd__account(w, me, hd__clock(w->sched)); /* before idling, the books are exact */
 	me->saved_errno = *w->errno_location;
 	give_to_nobody(w);
-	hd__change_stack(&me->context, &me->fiber, &w->context, &w->fiber);
+	hd__carry_fiber(&w->carrier);
+	hd__arch_switch(&me->context, &w->context);
 	w = me->home;
 	hd__arrive(w);
 	*w->errno_location = me->saved_errno;
@@ -178,10 +189,12 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 	w->dispatched = ld_rlx(&w->sched->now);
 	if (likely(next != NULL)) {
 		hd__give(w, next, w->dispatched);
-		hd__quit_stack(&w->leaving, &next->context, &next->fiber);
+		hd__carry_fiber(&w->carrier);
+		hd__arch_jump(&next->context);
 	}
 	give_to_nobody(w);
-	hd__quit_stack(&w->leaving, &w->context, &w->fiber);
+	hd__carry_fiber(&w->carrier);
+	hd__arch_jump(&w->context);
 }
 
 void hd__run_next(struct hd_worker *w)
@@ -196,7 +209,8 @@ void hd__run_next(struct hd_worker *w)
 	w->handoffs = 0;
 	hd__give(w, next, ld_rlx(&w->sched->now));
 	bump(&w->stats.from_idle, 1);
-	hd__change_stack(&w->context, &w->fiber, &next->context, &next->fiber);
+	hd__carry_fiber(&w->carrier);
+	hd__arch_switch(&w->context, &next->context);
 	hd__arrive(w);
 }
 

@@ -69,7 +69,7 @@ void hd__expire(struct hd_worker *w, hd_time now);
  * own stack. Returns when the caller runs again. */
 struct hd_worker *hd__leave_idle(struct hd_worker *w, struct hd_process *me);
 
-/* The runner has ended, its stack and block are given back, its fiber is in w->leaving: goes on with `back`, to which it hands
+/* The runner has ended, its stack and block are given back: goes on with `back`, to which it hands
  * the worker back, or (NULL) with the first process. Does not return; see hd__end. */
 void hd__leave_for_good(struct hd_worker *w, struct hd_process *back);
 

@@ -8,23 +8,6 @@
 #include "sched/sched.h"
 #include "sched/state.h"
 
-/* Where stacks are changed: the only place. Goes on with `to`; returns when another stack comes back to `from`. */
-__attribute__((always_inline)) static inline void hd__change_stack(struct hd__context *from, struct hd__fiber *from_fiber,
-								   const struct hd__context *to, struct hd__fiber *to_fiber)
-{
-	hd__fiber_leave(from_fiber, to_fiber, 0);
-	hd__arch_switch(from, to);
-	hd__fiber_arrive(from_fiber, NULL);
-}
-
-/* As hd__change_stack, from a stack that nothing will come back to. */
-__attribute__((always_inline, noreturn)) static inline void
-hd__quit_stack(struct hd__fiber *from_fiber, const struct hd__context *to, struct hd__fiber *to_fiber)
-{
-	hd__fiber_leave(from_fiber, to_fiber, 1);
-	hd__arch_jump(to);
-}
-
 /* On the next stack, first of all: releases the lock that the process which left could not release on its own stack. */
 static inline void hd__arrive(struct hd_worker *w)
 {
@@ -97,7 +80,8 @@ __attribute__((always_inline)) static inline struct hd_worker *hd__switch(struct
 	hd__account(w, me, now);
 	me->saved_errno = *w->errno_location;
 	hd__give(w, next, now);
-	hd__change_stack(&me->context, &me->fiber, &next->context, &next->fiber);
+	hd__carry_fiber(&w->carrier);
+	hd__arch_switch(&me->context, &next->context);
 	w = me->home;
 	hd__arrive(w);
 	*w->errno_location = me->saved_errno;

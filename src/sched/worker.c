@@ -222,8 +222,7 @@ void hd__worker_run(struct hd_worker *w)
 {
 	hd__set_self(w);
 	w->errno_location = &errno;
-	hd__fiber_init(&w->fiber, NULL, 0);
-	hd__carrier_init(&w->carrier);
+	hd__carrier_init(&w->carrier, !w->crowd);
 	hd__enter(w);
 	while (!w->over) {
 		if (unlikely(w->cannot_start != NULL)) {

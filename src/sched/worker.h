@@ -99,6 +99,7 @@ struct hd__hooks {
 	hd_pid (*boosts)(struct hd__sched *sched, struct hd_process *p);
 	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
 	void (*owner_ended)(struct hd_worker *w);		     /* config.deadlock: a process has ended; inside the lane */
+	void (*learn)(struct hd_process *p);			     /* hd__tells: p goes on: what has happened before that */
 	void (*look)(struct hd_worker *w);			     /* HD__LOOK: the runtime is ending, perhaps */
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
 	 * over. Outside the lane. */
@@ -156,7 +157,6 @@ struct hd_worker {
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
-	struct hd__fiber fiber, leaving; /* its own stack's, and that of a process that is ending */
 	struct hd__carrier carrier;
 	uint64_t births, ends; /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
 	uint64_t surplus_turn; /* see hd__is_surplus */

@@ -91,5 +91,8 @@ int hd_once(struct hd_once *once, void (*fn)(void *arg), void *arg, hd_time unti
 
 bool hd_once_is_done(const struct hd_once *once)
 {
-	return ld_acq(&once->state) == DONE; /* what fn did is visible */
+	bool is_done = ld_acq(&once->state) == DONE; /* what fn did is visible */
+	if (is_done)
+		hd__learn(&once->waiters.lock);
+	return is_done;
 }

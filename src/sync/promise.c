@@ -91,7 +91,9 @@ int hd_promise_value(hd_promise *p, void **value, hd_time until)
 static uint8_t state_of(const hd_promise *p)
 {
 	hd__pass_by(); /* a process that asks in a loop gives way to the process that may set it */
-	return ld_acq(&p->state);
+	uint8_t state = ld_acq(&p->state);
+	hd__learn(&p->waiters.lock);
+	return state;
 }
 
 bool hd_promise_has_value(const hd_promise *p)

@@ -112,6 +112,7 @@ int hd_semaphore_signal_from_handler(struct hd_semaphore *s)
 
 	if (sched == NULL)
 		return -ENXIO;
+	hd__publish(&s->waiters.lock);
 	if (add_acq_rel(&s->posted, 1) == 0) {
 		s->delivery.apply = deliver;
 		hd__post(hd__some_worker(sched), &s->delivery);

@@ -241,6 +241,8 @@ static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
 		}
 		until = HD_FOREVER; /* claimed: it is being unparked this moment */
 	}
+	if (q != NULL)
+		hd__learn(&q->lock);
 	return result_of(hd__outcome(ld_acq(&x->wait)));
 }
 
@@ -250,6 +252,7 @@ int hd__heed(void)
 	struct hd_process *me = w->current;
 	enum hd__outcome outcome = hd__called_off(me, ld_acq(&me->control), 0);
 
+	hd__learn(me);
 	if (outcome == HD__WAITING)
 		return 0;
 	if (outcome == HD__TERMINATED || me->inner->unwinds)
@@ -286,7 +289,7 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 
 /* The caller's wait has been set up: gives the worker away until it is decided. */
 __attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why,
-							unsigned rules, bool boosts, struct hd_process *next)
+						       unsigned rules, bool boosts, struct hd_process *next)
 {
 	st_rlx(&me->why, (uint8_t)why);
 	st_rlx(&me->rules, (uint8_t)rules);
@@ -415,6 +418,18 @@ void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number
 	if (p->waiter != NULL)
 		withdraw(w, p->waiter);
 	hd__make_ready(w, p);
+}
+
+void hd__wait_learn(struct hd_process *p)
+{
+	const struct hd_waiter *x = p->waiter != NULL ? p->waiter : p->inner->records != NULL ? p->inner->won : NULL;
+
+	hd__learn(p->stack); /* what the process did that had it before */
+	hd__learn(p);
+	if (p->pins > 0)
+		hd__learn(p->home);
+	if (x != NULL && x->queue != NULL)
+		hd__learn(&x->queue->lock); /* of which nothing is read: it may be gone */
 }
 
 void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome)

@@ -61,9 +61,10 @@ struct hd_waiter {
 	hd_time since; /* when its owner began to wait; 0: unknown */
 };
 
+/* What a program does is ordered by the locks of wait queues, and by little else: so TSan is told here. */
 static inline void hd__waitq_lock(struct hd_waitq *q)
 {
-	hd__lock(&q->lock);
+	hd__lock_told(&q->lock);
 }
 
 static inline void hd__waitq_unlock(struct hd_waitq *q)
@@ -275,6 +276,9 @@ static inline bool hd__waits_decide(struct hd_process *me)
 	return hd__decide(&me->wait, HD__GRANTED);
 }
 int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why); /* HD__HEEDS_LATER */
+
+/* p goes on: what it waited for, and what was asked of it, has happened before (a hook of sched/, if hd__tells). */
+void hd__wait_learn(struct hd_process *p);
 
 /* The deadline of p's wait with this number has come, and left the heap of w, inside whose lane the caller is (a hook of sched/). */
 void hd__wait_expired(struct hd_worker *w, struct hd_process *p, uint64_t number);

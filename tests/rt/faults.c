@@ -268,6 +268,26 @@ static void *write_to_page(void *arg)
 	return arg;
 }
 
+static void skip_if_simulated(void)
+{
+	if (hd_is_simulated() || hd_is_emulated())
+		SKIP("faults and system calls have an order of their own here");
+}
+
+HD_TEST(fault_that_the_program_repairs_is_repaired_each_time)
+{
+	struct sigaction now;
+
+	skip_if_simulated();
+	install(repair, 0);
+	CHECK_EQ(hd_run(&one_worker, write_to_page, NULL), 0);
+	CHECK_EQ(repaired, 3);
+	CHECK_EQ(sigaction(SIGSEGV, NULL, &now), 0);
+	CHECK(now.sa_sigaction == repair);
+	CHECK_EQ(sigismember(&now.sa_mask, SIGUSR1), 1);
+}
+
+#if !HD_UNDER_ASAN && !HD_UNDER_TSAN /* instrumented frames are too large */
 static int deeper(int n)
 {
 	volatile char frame[512];
@@ -289,26 +309,6 @@ static void *spawn_overflow(void *arg)
 	return arg;
 }
 
-static void skip_if_simulated(void)
-{
-	if (hd_is_simulated() || hd_is_emulated())
-		SKIP("faults and system calls have an order of their own here");
-}
-
-HD_TEST(fault_that_the_program_repairs_is_repaired_each_time)
-{
-	struct sigaction now;
-
-	skip_if_simulated();
-	install(repair, 0);
-	CHECK_EQ(hd_run(&one_worker, write_to_page, NULL), 0);
-	CHECK_EQ(repaired, 3);
-	CHECK_EQ(sigaction(SIGSEGV, NULL, &now), 0);
-	CHECK(now.sa_sigaction == repair);
-	CHECK_EQ(sigismember(&now.sa_mask, SIGUSR1), 1);
-}
-
-#if !HD_UNDER_ASAN && !HD_UNDER_TSAN /* instrumented frames are too large */
 HD_TEST_DIES(fault_overflow_after_repaired_faults_is_reported, "stack overflow in process")
 {
 	skip_if_simulated();

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arch/fiber.h"
+#include "arch/carry.h"
 #include "base/assert.h"
 #include "base/point.h"
 #include "context.h"
@@ -55,16 +55,16 @@ struct thread {
 	uint32_t ended; /* a word to sleep on */
 	bool detached;
 	char *stack;
-	struct hd__fiber fiber; /* of the stack it was on when it stopped */
-	unsigned char *late;	/* where a store goes that the others do not see yet; NULL: none */
+	struct hd__carried carried; /* of the stack it was on when it stopped */
+	unsigned char *late;	    /* where a store goes that the others do not see yet; NULL: none */
 	unsigned char late_value;
 	unsigned late_points; /* that it has passed since */
 };
 
 static struct {
 	struct thread thread[THREADS_MAX];
-	unsigned current, before; /* before: the thread that stopped for the current one */
-	unsigned steps;		  /* in a row */
+	unsigned current;
+	unsigned steps; /* in a row */
 	uint64_t sleeps;
 	unsigned threads;  /* none beyond */
 	hd_time now, next; /* next: no thread that sleeps is due before */
@@ -86,12 +86,11 @@ __attribute__((noinline)) static void switch_to(unsigned next)
 
 	from->self = hd__self();
 	from->saved_errno = errno;
-	s.before = s.current;
 	s.current = next;
 	s.steps = 0;
-	hd__fiber_leave(&from->fiber, &to->fiber, from->state == ENDED);
+	if (hd__carries)
+		hd__carried_exchange(&from->carried, &to->carried, from->state == ENDED, true);
 	hd__arch_switch(&from->context, &to->context);
-	hd__fiber_arrive_from(&from->fiber, &s.thread[s.before].fiber);
 	hd__set_self(from->self);
 	errno = from->saved_errno;
 }
@@ -250,7 +249,6 @@ static void begin(void *arg)
 {
 	struct thread *me = arg;
 
-	hd__fiber_arrive_from(&me->fiber, &s.thread[s.before].fiber);
 	hd__set_self(NULL);
 	errno = 0;
 	me->result = me->fn(me->arg);
@@ -273,12 +271,14 @@ static int start(unsigned *index, void *(*fn)(void *), void *arg)
 		s.threads = i + 1;
 	struct thread *t = &s.thread[i];
 	char *stack = t->stack;
+	if (stack != NULL && hd__carries)
+		hd__carried_fini(&t->carried); /* of the thread that had it before, and did not return from its last frames */
 	if (stack == NULL)
 		stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stack == MAP_FAILED)
 		return EAGAIN;
 	*t = (struct thread){ .state = READY, .fn = fn, .arg = arg, .stack = stack };
-	hd__fiber_init(&t->fiber, stack, STACK_SIZE);
+	t->carried = (struct hd__carried){ .bottom = stack, .size = STACK_SIZE };
 	hd__arch_make(&t->context, stack + STACK_SIZE, begin, t);
 	*index = i;
 	return 0;
