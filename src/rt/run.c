@@ -215,7 +215,7 @@ static int simulate(const struct hd_config *given, hd_entry main, void *arg)
 
 	if (!said)
 		config.workers = HD__SIM_WORKERS;
-	return hd__run_with(&config, hd__sim_doors(), main, arg);
+	return hd__run_with(&config, hd__sim_doors(!said), main, arg);
 }
 
 int hd_run(const struct hd_config *config, hd_entry main, void *arg)

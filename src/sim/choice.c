@@ -24,6 +24,7 @@ static struct {
 	uint32_t changes[CHANGES_MAX]; /* HD__SIM_PCT: after how many choices of a runner its rank is changed */
 	uint32_t choices;
 	uint32_t insisted; /* how often hd__sim_insists has said yes */
+	enum { AS_PLANNED, AT_RANDOM, IN_TURN } course;
 	int64_t lowest;
 	struct {
 		hd_pid who;
@@ -49,6 +50,8 @@ void hd__sim_mix(uint64_t what)
 {
 	struct hd__sim_result *result = &s.page->result;
 
+	if (s.course == IN_TURN)
+		return; /* when a circle is found depends on memory that no plan decides: the C library's, for instance */
 	result->hash = scramble(result->hash ^ what) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
@@ -81,9 +84,20 @@ static void lower(hd_pid who, int64_t rank)
 		}
 }
 
-void hd__sim_yielded(hd_pid who)
+unsigned hd__sim_seats(void)
 {
-	if (s.page->plan.policy == HD__SIM_PCT)
+	static const unsigned few[] = { 2, 3, 4, 8 };
+	const struct hd__sim_plan *plan = &s.page->plan;
+	uint64_t drawn = scramble(plan->seed ^ UINT64_C(0x5ea75));
+
+	if (plan->policy != HD__SIM_RANDOM && plan->policy != HD__SIM_PCT)
+		return HD__SIM_WORKERS;
+	return drawn & 1 ? HD__SIM_WORKERS_MAX : few[(drawn >> 1) % (sizeof few / sizeof few[0])];
+}
+
+void hd__sim_yielded(hd_pid who, bool surely)
+{
+	if (s.page->plan.policy == HD__SIM_PCT && (surely || draw() & 1))
 		lower(who, --s.lowest);
 }
 
@@ -124,13 +138,18 @@ bool hd__sim_is_used_up(void)
 	return s.page->plan.policy != HD__SIM_LIST || s.next_unusual == s.page->plan.unusual;
 }
 
+static unsigned in_turn(enum hd__sim_kind kind)
+{
+	return kind == HD__SIM_STAYS ? 1 : 0;
+}
+
 static unsigned pick(enum hd__sim_kind kind, unsigned options, const hd_pid *who, uint32_t index)
 {
 	switch (s.page->plan.policy) {
 	case HD__SIM_LIST:
 		return from_list(index, options);
 	case HD__SIM_ROBIN:
-		return kind == HD__SIM_STAYS ? 1 : 0;
+		return in_turn(kind);
 	case HD__SIM_PCT:
 		if (kind != HD__SIM_FAULT)
 			return highest_rank(options, who);
@@ -141,10 +160,27 @@ static unsigned pick(enum hd__sim_kind kind, unsigned options, const hd_pid *who
 	return kind == HD__SIM_FAULT ? draw() % FAULT_ODDS == 0 : (unsigned)(draw() % options);
 }
 
-unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, const hd_pid *who)
+/* The plan does not decide any more: fair choices, and no failures. */
+static unsigned decide_fairly(enum hd__sim_kind kind, unsigned options)
+{
+	if (options < 2 || kind == HD__SIM_FAULT)
+		return 0;
+	unsigned option = s.course == AT_RANDOM ? (unsigned)(draw() % options) : in_turn(kind);
+	hd__sim_mix(option);
+	return option;
+}
+
+void hd__sim_leave_plan(bool in_turns)
+{
+	s.course = in_turns ? IN_TURN : AT_RANDOM;
+}
+
+unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, unsigned free, const hd_pid *who)
 {
 	struct hd__sim_page *page = s.page;
 
+	if (s.course != AS_PLANNED)
+		return decide_fairly(kind, options);
 	if (kind <= HD__SIM_YIELDS && page->plan.policy == HD__SIM_PCT) {
 		s.choices++;
 		for (unsigned i = 0; i + 1 < page->plan.depth; i++)
@@ -156,7 +192,7 @@ unsigned hd__sim_decide(enum hd__sim_kind kind, unsigned options, const hd_pid *
 	uint32_t index = page->result.decisions++;
 	unsigned option = pick(kind, options, who, index);
 	if (index < HD__SIM_LOG_MAX)
-		page->log[index] = (struct hd__sim_decision){ (uint8_t)kind, (uint8_t)options, (uint8_t)option };
+		page->log[index] = (struct hd__sim_decision){ (uint8_t)kind, (uint8_t)options, (uint8_t)option, (uint8_t)free };
 	hd__sim_mix(index << 8 | option);
 	return option;
 }

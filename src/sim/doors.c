@@ -15,14 +15,17 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "life/life.h"
 #include "os/fault.h"
 #include "sched/sched.h"
 #include "sim/choice.h"
+#include "sim/circle.h"
 #include "sim/server.h"
 #include "sim/sim.h"
 
-#define STEP HD_US(1) /* what a step takes */
-#define NOBODY UINT32_MAX
+#define STEP HD_US(1)	 /* what a step takes */
+#define FAIR_STEPS 20000 /* behind the plan's: so many with choices at random, and so many in turns */
+#define REMEMBERED 1024	 /* processes whose turns are known; of more, some may starve others at no cost */
 
 static struct {
 	hd_time now;
@@ -34,6 +37,7 @@ static struct {
 	} seat[HD__SIM_WORKERS_MAX];
 	hd_pid last; /* the process that ran last, and for how many steps in a row */
 	unsigned steps;
+	bool vary;     /* neither the plan nor the program says how many seats there are */
 	unsigned runs; /* of hd_run, that have ended */
 	bool armed;    /* malloc may fail */
 	bool inside;   /* the simulator itself calls it: it does not fail */
@@ -51,7 +55,7 @@ static bool fails(void)
 		hd__sim_mix((uint64_t)met << 1 | strikes);
 		return strikes;
 	}
-	return hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1;
+	return hd__sim_decide(HD__SIM_FAULT, 2, 1, NULL) == 1;
 }
 
 static bool call_fails(enum hd__fault kind)
@@ -101,6 +105,71 @@ static void wake_nobody(struct hd__poller *poller, uint32_t *word)
 	(void)poller, (void)word;
 }
 
+/* ---- fairness ---- */
+
+/* A process that yields, or waits for a time, asks for others to go on. If it does so twice while another one was ready all along and
+ * did not run, that one starves: to choose the first before it is possible, but not free. Otherwise two processes that wait with hd_yield for
+ * a third had free schedules without end. All times are numbers of steps.
+ *
+ * (After Musuvathi and Qadeer, Fair Stateless Model Checking, 2008.) */
+static struct turns {
+	hd_pid pid;
+	bool away;     /* it was not ready when last seen */
+	uint32_t ran;  /* when it last ran, or became ready */
+	uint32_t gave; /* when it last gave way */
+	uint32_t mark; /* when it did so before */
+} turns[REMEMBERED];
+
+static struct turns *turns_of(hd_pid pid)
+{
+	struct turns *t = &turns[(uint64_t)pid % REMEMBERED];
+
+	if (t->pid != pid)
+		*t = (struct turns){ .pid = pid, .away = true };
+	return t;
+}
+
+/* The process is ready: since when it has not run. */
+static uint32_t hungry_since(hd_pid pid)
+{
+	struct turns *t = turns_of(pid);
+
+	if (t->away) {
+		t->away = false;
+		t->ran = hd__sim_page->result.steps;
+	}
+	return t->ran;
+}
+
+static void note_way_given(hd_pid pid)
+{
+	struct turns *t = turns_of(pid);
+
+	t->mark = t->gave;
+	t->gave = hd__sim_page->result.steps;
+}
+
+/* Puts those before which another of the n processes starves behind the others. Returns how many others there are: one at least. */
+static unsigned put_fair_first(hd_pid *who, unsigned n)
+{
+	static hd_pid behind[HD__SIM_WORKERS_MAX];
+	uint32_t hungriest = UINT32_MAX;
+	unsigned fair = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t since = hungry_since(who[i]);
+		if (since < hungriest)
+			hungriest = since;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (turns_of(who[i])->mark > hungriest)
+			behind[i - fair] = who[i];
+		else
+			who[fair++] = who[i];
+	memcpy(&who[fair], behind, (n - fair) * sizeof *who);
+	return fair;
+}
+
 /* ---- the virtual workers ---- */
 
 /* The place of p's seat; s.taken when it has none. */
@@ -140,12 +209,14 @@ static void clear_seats(struct hd_worker *w)
 	}
 }
 
-/* The highest level with ready processes that have no seat; 0: none. *n: how many there are. */
+/* The highest level with ready processes that have no seat; 0: none. *n: how many there are; of a crowd, the first so many have a
+ * chance. */
 static int best_standing(struct hd_worker *w, unsigned *n)
 {
 	for (int level = w->runq.highest; level >= HD__PRIORITY_MIN; level--) {
 		*n = 0;
-		for (struct hd_process *p = hd__runq_level(&w->runq, level)->head; p != NULL; p = p->next)
+		for (struct hd_process *p = hd__runq_level(&w->runq, level)->head; p != NULL && *n < HD__SIM_WORKERS_MAX;
+		     p = p->next)
 			*n += !sits(p);
 		if (*n > 0)
 			return level;
@@ -156,19 +227,16 @@ static int best_standing(struct hd_worker *w, unsigned *n)
 /* One of the `n` processes of that level without a seat takes one: the first of the queue, if there is one seat in all. */
 static void seat_one(struct hd_worker *w, int level, unsigned n)
 {
-	hd_pid who[HD__SIM_WORKERS_MAX];
-	unsigned listed = 0, chosen;
+	static hd_pid who[HD__SIM_WORKERS_MAX]; /* stacks may be small */
+	unsigned listed = 0;
 
 	if (s.seats == 1)
 		n = 1;
-	else if (n > HD__SIM_WORKERS_MAX)
-		n = HD__SIM_WORKERS_MAX; /* of a crowd, the first so many have a chance */
-	struct hd_process *p;
-	for (p = hd__runq_level(&w->runq, level)->head; listed < n; p = p->next)
+	for (struct hd_process *p = hd__runq_level(&w->runq, level)->head; listed < n; p = p->next)
 		if (!sits(p))
 			who[listed++] = hd__pid(&w->sched->table, p);
-	chosen = hd__sim_decide(HD__SIM_SEAT, n, who);
-	sit_down(w, hd__table_find(&w->sched->table, who[chosen]));
+	unsigned free = put_fair_first(who, n);
+	sit_down(w, hd__table_find(&w->sched->table, who[hd__sim_decide(HD__SIM_SEAT, n, free, who)]));
 }
 
 /* The seat of a process of the lowest priority; of several, the one that was taken last. */
@@ -188,7 +256,9 @@ static void fill_seats(struct hd_worker *w)
 	unsigned n;
 	int level;
 
-	while ((level = best_standing(w, &n)) > 0) {
+	while (s.taken < s.seats || s.seat[lowest_seat()].process->priority < w->runq.highest) {
+		if ((level = best_standing(w, &n)) == 0)
+			return;
 		if (s.taken == s.seats) {
 			unsigned i = lowest_seat();
 			struct hd_process *p = s.seat[i].process;
@@ -206,30 +276,43 @@ static void fill_seats(struct hd_worker *w)
 	}
 }
 
-static uint32_t slot_of(struct hd_worker *w, const struct hd_process *p)
+/* How many steps the run has made beyond those for which the plan decides. */
+static uint32_t steps_beyond(void)
 {
-	return p != NULL ? hd__slot(&w->sched->table, p) : NOBODY;
+	const struct hd__sim_page *page = hd__sim_page;
+	uint32_t planned = page->plan.steps != 0 ? page->plan.steps : HD__SIM_STEPS;
+
+	return page->result.steps > planned ? page->result.steps - planned : 0;
 }
 
-/* For the story of the run. */
-static void tell(struct hd_worker *w, const struct hd_process *me, const struct hd_process *next, unsigned option)
+static hd_pid pid_of(struct hd_worker *w, const struct hd_process *p)
+{
+	return p != NULL ? hd__pid(&w->sched->table, p) : HD__SIM_NONE;
+}
+
+/* For the story of the run: `me` stops, or (NULL) the runner has ended; `next` is the next one, NULL: none is ready. What is left of a
+ * deadlock is terminated then, which is not told; nor is what a run does beyond its plan. */
+static void tell(struct hd_worker *w, struct hd_process *me, const struct hd_process *next)
 {
 	struct hd__sim_page *page = hd__sim_page;
 	void *frames[HD__SIM_FRAMES];
+	struct hd__edge edge;
 
-	if (page->events == HD__SIM_EVENTS_MAX)
+	if (w->sched->stop_code == -EDEADLK || steps_beyond() > 0)
 		return;
-	struct hd__sim_event *e = &page->event[page->events];
+	struct hd__sim_event *e = &page->event[page->events++ % HD__SIM_EVENTS_MAX];
 	*e = (struct hd__sim_event){ .when = s.now - HD__BEGINNING,
 				     .decision = page->result.decisions,
-				     .who = slot_of(w, me),
-				     .next = slot_of(w, next),
+				     .who = pid_of(w, me),
+				     .next = pid_of(w, next),
 				     .state = me != NULL ? me->state : 0,
 				     .why = me != NULL ? me->why : 0,
-				     .options = (uint8_t)s.taken,
-				     .option = (uint8_t)option };
+				     .holder = HD__SIM_NONE };
 	if (me != NULL) {
+		if (me->state == HD_WAITING && hd__edge_of(w->sched, me, &edge) && edge.holder > 0)
+			e->holder = edge.holder;
 		memcpy(e->name, me->name, sizeof e->name);
+		e->entry = (uintptr_t)me->entry;
 		s.inside = true;
 		int n = backtrace(frames, HD__SIM_FRAMES);
 		s.inside = false;
@@ -237,21 +320,45 @@ static void tell(struct hd_worker *w, const struct hd_process *me, const struct 
 		for (uint32_t i = 0; i < e->frames; i++)
 			e->frame[i] = (uintptr_t)frames[i];
 	}
-	memcpy(e->next_name, next->name, sizeof e->next_name);
-	page->events++;
+	if (next != NULL) {
+		memcpy(e->next_name, next->name, sizeof e->next_name);
+		e->next_entry = (uintptr_t)next->entry;
+	}
 }
 
-/* Time passes with every step. */
+/* Time passes with every step. A run that is not over when the plan has no more to say goes on fairly for a while: first with every
+ * choice at random, so that what can end does; then with everybody in turn, so that what goes in a circle is seen to do so. */
 static void count_step(struct hd_worker *w)
 {
-	const struct hd__sim_plan *plan = &hd__sim_page->plan;
 	struct hd__sim_result *result = &hd__sim_page->result;
 
-	if (++result->steps > (plan->steps != 0 ? plan->steps : HD__SIM_STEPS))
-		hd__sim_give_up(HD__SIM_LIVELOCK);
+	result->steps++;
+	if (steps_beyond() == 1)
+		hd__sim_leave_plan(false);
+	else if (steps_beyond() == 1 + FAIR_STEPS)
+		hd__sim_leave_plan(true);
+	else if (steps_beyond() > 2 * FAIR_STEPS)
+		hd__sim_give_up(HD__SIM_NOT_OVER);
 	s.now += STEP;
 	result->elapsed = s.now - HD__BEGINNING;
 	hd__clock(w->sched); /* the coarse time is exact here */
+}
+
+/* Everybody is in turn, and `me` has made a step: gives up if the run goes in a circle. */
+static void look_for_circle(struct hd_worker *w, const struct hd_process *me, hd_pid next)
+{
+	uint64_t order = 0;
+
+	if (steps_beyond() <= FAIR_STEPS)
+		return;
+	for (unsigned i = 0; i < s.taken; i++)
+		order = order * 31 + (uint64_t)s.seat[i].pid;
+	for (int level = w->runq.highest; level >= HD__PRIORITY_MIN; level--)
+		for (struct hd_process *p = hd__runq_level(&w->runq, level)->head; p != NULL; p = p->next)
+			order = order * 31 + (uint64_t)hd__slot(&w->sched->table, p);
+	hd__sim_page->result.circle = hd__sim_circle_step(w, me, next, order);
+	if (hd__sim_page->result.circle != 0)
+		hd__sim_give_up(HD__SIM_LIVELOCK);
 }
 
 /* The runner calls heddle. With one seat the scheduler goes by its rules and nothing need be chosen; but time passes. */
@@ -267,9 +374,12 @@ static void at_call(struct hd_worker *w)
 		count_step(w);
 		hd__sim_mix((uint64_t)hd__pid(&w->sched->table, w->current) ^ (uint64_t)s.now << 24);
 		if (hd__sim_page->tell)
-			tell(w, w->current, w->current, 0);
+			tell(w, w->current, w->current);
+		look_for_circle(w, w->current, 0);
 	}
 	hd_time first = hd__timers_first(&w->timers);
+	if (first != HD_FOREVER)
+		hd__sim_page->result.could_be_late = true;
 	if (plan->faults & HD__SIM_FAIL_TIME && first != HD_FOREVER && first > s.now && fails())
 		s.now = first;
 	if (s.now >= w->alarm || s.now >= first)
@@ -282,7 +392,6 @@ static bool insists(hd_pid me)
 	if (me != s.last || !hd__sim_insists(++s.steps))
 		return false;
 	s.steps = 0;
-	hd__sim_yielded(me);
 	return true;
 }
 
@@ -291,45 +400,54 @@ static struct hd_process *choose(struct hd_worker *w)
 {
 	struct hd_process *me = w->current;
 	bool ready = me != NULL && me->state == HD_READY, stays = ready && w->stepping;
-	struct seat row[HD__SIM_WORKERS_MAX];
-	hd_pid who[HD__SIM_WORKERS_MAX];
-	unsigned n = 0;
+	hd_pid my_pid = me != NULL ? hd__pid(&w->sched->table, me) : 0;
+	static hd_pid who[HD__SIM_WORKERS_MAX]; /* stacks may be small */
+	unsigned n = 0, free = 1;
 
 	w->stepping = false;
 	hd__runq_spill(&w->runq);
 	count_step(w);
 	clear_seats(w);
-	unsigned first = me != NULL ? seat_of(me) : s.taken;
-	if (ready && insists(hd__pid(&w->sched->table, me)))
-		stays = false;
-	if (ready && !stays && first < s.taken)
-		stand_up(first); /* to the end of the row; the seat is free for another process */
-	fill_seats(w);
-	if (s.taken == 0)
-		return NULL;
-	if (stays && seat_of(me) < s.taken)
-		first = seat_of(me);
-	else
-		stays = false;			 /* a process of higher priority has its seat */
-	for (unsigned i = 0; i < s.taken; i++) { /* in the order of the row; a runner that gives way is the last */
-		struct seat *seat = &s.seat[(first + i) % s.taken];
-		if (stays || seat->process != me)
-			row[n++] = *seat;
+	bool too_long = ready && insists(my_pid);
+	stays = stays && !too_long;
+	if (ready && !stays) {
+		hd__sim_yielded(my_pid, too_long);
+		if (sits(me))
+			stand_up(seat_of(me)); /* to the end of the row; the seat is free for another process */
 	}
+	if (me != NULL && !stays && (ready || me->wait >> HD__WAIT_BITS != 0))
+		note_way_given(my_pid);
+	if (me != NULL)
+		turns_of(my_pid)->away = !ready;
+	fill_seats(w);
+	if (s.taken == 0) {
+		if (hd__sim_page->tell)
+			tell(w, me, NULL);
+		return NULL;
+	}
+	stays = stays && sits(me); /* else a process of higher priority has its seat */
+	/* A runner that could go on is the first, and the others follow in their order from there; one that gives way is the last. */
+	unsigned first = stays ? seat_of(me) : 0;
+	for (unsigned i = 0; i < s.taken; i++)
+		if (stays || s.seat[i].process != me)
+			who[n++] = s.seat[(first + i) % s.taken].pid;
 	bool yields = n < s.taken;
+	if (!stays && n > 0)
+		free = put_fair_first(who, n);
 	if (yields)
-		row[n++] = (struct seat){ me, hd__pid(&w->sched->table, me) };
-	for (unsigned i = 0; i < n; i++)
-		who[i] = row[i].pid;
-	unsigned option = hd__sim_decide(stays ? HD__SIM_STAYS : yields ? HD__SIM_YIELDS : HD__SIM_LEAVES, n, who);
-	struct hd_process *next = row[option].process;
+		who[n++] = my_pid;
+	unsigned option = hd__sim_decide(stays ? HD__SIM_STAYS : yields ? HD__SIM_YIELDS : HD__SIM_LEAVES, n, free, who);
+	struct hd_process *next = hd__table_find(&w->sched->table, who[option]);
 	if (s.last != who[option]) {
 		s.last = who[option];
 		s.steps = 0;
 	}
+	hungry_since(who[option]);
+	turns_of(who[option])->ran = hd__sim_page->result.steps;
 	hd__sim_mix((uint64_t)who[option] ^ (uint64_t)s.now << 24 ^ (me != NULL ? (uint64_t)me->state << 8 | me->why : 0));
 	if (hd__sim_page->tell)
-		tell(w, me, next, option);
+		tell(w, me, next);
+	look_for_circle(w, me, who[option]);
 	hd__runq_remove(&w->runq, next);
 	return next;
 }
@@ -360,15 +478,16 @@ static void begun(struct hd__sched *sched)
 	if (door != NULL)
 		*door = malloc_fails;
 	make_stacks(sched);
+	hd__sim_circle_begin();
 	hd__sim_serve();
 	unsigned wanted = hd__sim_page->plan.workers;
 
 	s.taken = 0;
 	s.last = 0;
-	s.seats = wanted != 0 ? wanted : sched->config.workers;
+	s.seats = wanted != 0 ? wanted : s.vary ? hd__sim_seats() : sched->config.workers;
 	if (s.seats > HD__SIM_WORKERS_MAX)
 		s.seats = HD__SIM_WORKERS_MAX;
-	sched->config.workers = s.seats;
+	sched->config.workers = hd__sim_page->result.seats = s.seats;
 	struct hd_worker *w = &sched->workers[0];
 	w->resched |= HD__AT_CALL;
 	if (s.seats == 1)
@@ -421,12 +540,13 @@ static bool ended(struct hd__sched *sched, int code)
 
 const struct hd__clock hd__sim_clock = { read_clock };
 
-const struct hd__doors *hd__sim_doors(void)
+const struct hd__doors *hd__sim_doors(bool vary)
 {
 	static struct hd__poller poller = { pass_time, wake_nobody };
 	static const struct hd__doors doors = {
 		.clock = &hd__sim_clock, .poller = &poller, .choose = choose, .at_call = at_call, .begun = begun, .ended = ended
 	};
 
+	s.vary = vary;
 	return &doors;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static bool parse_option(struct hd__sim_plan *plan, const char **text)
 
 bool hd__sim_parse(struct hd__sim_plan *plan, const char *text)
 {
-	memset(plan, 0, sizeof *plan);
+	memset(plan, 0, offsetof(struct hd__sim_plan, list));
 	if (!parse_policy(plan, &text))
 		return false;
 	while (word(&text, ":"))

@@ -26,25 +26,25 @@ enum {
 	HD__SIM_FAIL_THREAD = 32  /* no kernel thread (where the runtime itself is simulated) */
 };
 
-#define HD__SIM_WORKERS 4 /* when neither the program nor the plan says how many */
-#define HD__SIM_WORKERS_MAX 64
-#define HD__SIM_STEPS 100000	  /* after which a run is not expected to end any more */
-#define HD__SIM_LIST_MAX 4096	  /* unusual options of a run */
-#define HD__SIM_LOG_MAX (1 << 16) /* decisions of a run that are remembered */
+#define HD__SIM_WORKERS 4 /* of a list and of robin, when neither the program nor the plan says how many */
+#define HD__SIM_WORKERS_MAX 255
+#define HD__SIM_STEPS 100000	   /* as the policy says; then a run is only looked at for a while */
+#define HD__SIM_LIST_MAX (1 << 16) /* unusual options of a run */
+#define HD__SIM_LOG_MAX (1 << 18)  /* decisions of a run that are remembered */
 #define HD__SIM_EVENTS_MAX (1 << 13)
 #define HD__SIM_BATCH 256 /* runs between two answers to the explorer */
-#define HD__SIM_FRAMES 12
+#define HD__SIM_FRAMES 16
 
 struct hd__sim_plan {
 	uint8_t policy;	   /* enum hd__sim_policy */
-	uint8_t workers;   /* virtual ones; 0: as the program says */
+	uint8_t workers;   /* virtual ones; 0: as the program says; if it does not, some number that the seed gives */
 	uint8_t depth;	   /* HD__SIM_PCT */
 	uint8_t faults;	   /* what may fail */
 	bool fail_on;	   /* all from fail_at on, not only that one */
 	bool ignore_leaks; /* processes that were neither joined nor detached are no failure */
 	uint32_t fail_at;  /* the call that fails, counted over all `faults`; 0: the policy decides */
 	uint32_t length;   /* HD__SIM_PCT: steps of a run, about */
-	uint32_t steps;	   /* at most; 0: HD__SIM_STEPS */
+	uint32_t steps;	   /* for which the policy decides; 0: HD__SIM_STEPS */
 	uint64_t seed;	   /* HD__SIM_RANDOM, HD__SIM_PCT */
 	uint32_t unusual;  /* HD__SIM_LIST: how many there are */
 	struct hd__sim_unusual {
@@ -57,7 +57,8 @@ enum hd__sim_verdict {
 	HD__SIM_UNDECIDED, /* hd_run has not returned; how the program ended says more */
 	HD__SIM_FINE,
 	HD__SIM_DEADLOCK,
-	HD__SIM_LIVELOCK, /* not over after so many steps */
+	HD__SIM_LIVELOCK, /* it goes in a circle: see sim/circle.h */
+	HD__SIM_NOT_OVER, /* not over after so many steps, and not seen to go in a circle: no failure */
 	HD__SIM_LEAK,	  /* a process that was neither joined nor detached, or a stack */
 	HD__SIM_STATUS,	  /* fine, but the program's exit status is not 0 */
 	HD__SIM_CRASH,	  /* a signal ended it: a failed assertion too */
@@ -66,27 +67,36 @@ enum hd__sim_verdict {
 	HD__SIM_ASTRAY	  /* the plan names an option that there is not: it was made for another program */
 };
 
+#define HD__SIM_FOREIGN_TEXT                                                                                                   \
+	"the program has kernel threads of its own (its own, or a library's): only processes can be simulated, and no "        \
+	"schedule "                                                                                                            \
+	"could say when a thread runs"
+
 enum hd__sim_kind {
 	HD__SIM_STAYS,	/* which process runs next: the runner could go on, and any other is a preemption */
 	HD__SIM_LEAVES, /* which process runs next: the runner waits, or has ended, and any may be next */
-	HD__SIM_YIELDS, /* which process runs next: the runner gives way; it is the last option, which counts as a preemption */
+	HD__SIM_YIELDS, /* which process runs next: the runner gives way; it is the last option */
 	HD__SIM_SEAT,	/* which process takes a free seat */
 	HD__SIM_FAULT	/* whether something fails */
 };
 
+/* The first `free` options cost nothing in a bounded search; each of the others counts as a preemption. */
 struct hd__sim_decision {
 	uint8_t kind; /* enum hd__sim_kind */
-	uint8_t options, option;
+	uint8_t options, option, free;
 };
+
+#define HD__SIM_NONE ((hd_pid)-1)
 
 /* For the story of a run: one line each. */
 struct hd__sim_event {
-	hd_time when;		     /* since the beginning */
-	uint32_t decision;	     /* how many there have been */
-	uint32_t who, next;	     /* slots of the process that stopped and of the next one; UINT32_MAX: none */
-	uint8_t state, why, options; /* of `who`, as it stopped: enum hd_state, enum hd_wait; of how many `next` was one */
-	uint8_t option;
+	hd_time when;	    /* since the beginning */
+	uint32_t decision;  /* how many there have been */
+	hd_pid who, next;   /* the process that stopped and the next one; HD__SIM_NONE: none */
+	hd_pid holder;	    /* the process that owns what `who` waits for; HD__SIM_NONE: unknown */
+	uint8_t state, why; /* of `who`, as it stopped: enum hd_state, enum hd_wait */
 	char name[HD_NAME_SIZE], next_name[HD_NAME_SIZE];
+	uintptr_t entry, next_entry; /* the functions that they began with */
 	uint32_t frames;
 	uintptr_t frame[HD__SIM_FRAMES]; /* where it stood, innermost first */
 };
@@ -95,6 +105,9 @@ struct hd__sim_result {
 	uint32_t verdict; /* enum hd__sim_verdict */
 	int32_t status;	  /* of wait(2); the server's */
 	uint32_t steps, decisions, faults_met, left, stacks;
+	uint32_t circle; /* HD__SIM_LIVELOCK: its steps */
+	uint32_t seats;	 /* virtual workers that there were */
+	bool could_be_late; /* a deadline was waited for while processes were ready: HD__SIM_FAIL_TIME could have changed the run */
 	uint64_t hash;
 	hd_time elapsed; /* virtual */
 };
@@ -102,15 +115,22 @@ struct hd__sim_result {
 struct hd__sim_page {
 	uint32_t version;
 	/* from the explorer */
-	bool tell;	/* record events */
-	uint32_t count; /* runs, with seeds from plan.seed on, or till one fails */
+	bool tell;	    /* record events */
+	uint32_t count;	    /* runs, with seeds from plan.seed on, or till one fails */
+	uint32_t patience;  /* ms that a run may pass without a heddle call */
+	uint32_t time_left; /* ms that the batch may take; 0: no limit */
 	struct hd__sim_plan plan;
 	/* from the program */
-	uint32_t done;	  /* runs of this batch; the last is described by what follows */
-	uint32_t longest; /* in steps, of this batch */
+	uint32_t done;		/* runs of this batch; the last is described by what follows */
+	uint32_t longest;	/* in steps, of this batch, of runs that ended */
+	uint32_t not_over;	/* runs of this batch */
+	bool late;		/* time_left is over */
+	bool could_be_late;	/* one run at least: see struct hd__sim_result */
+	uint64_t not_over_seed; /* of the first of them */
 	uint64_t hashes[HD__SIM_BATCH];
 	struct hd__sim_result result;
-	uint32_t events;
+	uint32_t
+		events; /* that there were; the last HD__SIM_EVENTS_MAX of them are kept: event i in event[i % HD__SIM_EVENTS_MAX] */
 	struct hd__sim_decision log[HD__SIM_LOG_MAX];
 	struct hd__sim_event event[HD__SIM_EVENTS_MAX];
 };
@@ -120,6 +140,8 @@ struct hd__sim_page {
 /* A plan as text, as in `heddle replay`: random:SEED, pct:DEPTH:LENGTH:SEED, robin, list:AT=OPTION,..., each with :workers=N,
  * :steps=N, :leaks=0, :fail=WHAT+WHAT, :at=N or :from=N behind it where that is not the default; a number alone is random's seed. */
 bool hd__sim_parse(struct hd__sim_plan *plan, const char *text);
+
+#define HD__SIM_TEXT_MAX (HD__SIM_LIST_MAX * 16) /* no plan is longer */
 
 /* At most `size` bytes with the final 0; false when it does not fit. */
 bool hd__sim_format(const struct hd__sim_plan *plan, char *text, size_t size);

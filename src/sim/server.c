@@ -18,8 +18,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -30,7 +32,7 @@
 #include "sim/sim.h"
 #include "sim/threads.h"
 
-#define HANG_MS 10000 /* a run without end */
+#define TICK_MS 100 /* at which a run is looked at that takes its time */
 
 struct hd__sim_page *hd__sim_page;
 bool hd__sim_threads;
@@ -48,7 +50,7 @@ static struct hd__sim_page *attach(int fd)
 
 	if (page == MAP_FAILED || ((struct hd__sim_page *)page)->version != HD__SIM_VERSION) {
 		hd__complain("heddle: HEDDLE_SIM does not come from a `heddle` command of this version\n");
-		_exit(2);
+		_exit(127); /* the explorer says no more */
 	}
 	close(fd);
 	return page;
@@ -73,19 +75,54 @@ static void judge(struct hd__sim_result *result, int status)
 		result->verdict = WEXITSTATUS(status) == 0 ? HD__SIM_FINE : HD__SIM_STATUS;
 }
 
-static int wait_for(pid_t child, struct hd__sim_result *result)
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool has_threads(pid_t pid)
+{
+	char name[64];
+	struct stat tasks;
+
+	snprintf(name, sizeof name, "/proc/%d/task", (int)pid);
+	return stat(name, &tasks) == 0 && tasks.st_nlink > 3; /* one link for each, one from itself, one from above */
+}
+
+/* Looks at a run until it is over. One that makes no step for page->patience hangs: it computes, waits outside heddle, or waits for a thread of
+ * its own. One that makes steps when the time of the batch is up, at `until`, is only slow. */
+static void watch(struct hd__sim_page *page, pid_t child, int fd, int64_t until)
+{
+	struct hd__sim_result *result = &page->result;
+	struct pollfd ended = { .fd = fd, .events = POLLIN };
+	int64_t since = now_ms();
+	uint32_t steps = 0;
+	int n;
+
+	while ((n = poll(&ended, 1, TICK_MS)) == 0 || (n < 0 && errno == EINTR)) {
+		int64_t now = now_ms();
+		uint32_t made = *(volatile uint32_t *)&result->steps; /* the run's, in the shared page */
+		if (made != steps)
+			since = now;
+		steps = made;
+		page->late = now >= until && since == now;
+		if (now - since < page->patience && !page->late)
+			continue;
+		result->verdict = page->late ? HD__SIM_NOT_OVER : has_threads(child) ? HD__SIM_FOREIGN : HD__SIM_HANG;
+		kill(child, SIGKILL);
+		return;
+	}
+}
+
+static int wait_for(struct hd__sim_page *page, pid_t child, int64_t until)
 {
 	int status, fd = (int)syscall(SYS_pidfd_open, child, 0);
-	struct pollfd ended = { .fd = fd, .events = POLLIN };
 
 	if (fd >= 0) {
-		int n;
-		while ((n = poll(&ended, 1, HANG_MS)) < 0 && errno == EINTR)
-			;
-		if (n == 0) {
-			result->verdict = HD__SIM_HANG;
-			kill(child, SIGKILL);
-		}
+		watch(page, child, fd, until);
 		close(fd);
 	}
 	while (waitpid(child, &status, 0) < 0)
@@ -107,9 +144,11 @@ static void redirect(int output)
 static bool serve_batch(struct hd__sim_page *page, int output)
 {
 	uint64_t seed = page->plan.seed;
+	int64_t until = page->time_left > 0 ? now_ms() + page->time_left : INT64_MAX;
 
-	page->longest = 0;
-	for (page->done = 0; page->done < page->count;) {
+	page->longest = page->not_over = 0;
+	page->could_be_late = page->late = false;
+	for (page->done = 0; page->done < page->count && !page->late;) {
 		page->plan.seed = seed + page->done;
 		clear(page);
 		pid_t child = fork();
@@ -122,12 +161,19 @@ static bool serve_batch(struct hd__sim_page *page, int output)
 			hd__sim_choice_begin(page);
 			return true;
 		}
-		judge(&page->result, wait_for(child, &page->result));
+		judge(&page->result, wait_for(page, child, until));
+		page->hashes[page->done++] = page->result.hash;
+		page->could_be_late |= page->result.could_be_late;
+		if (page->result.verdict == HD__SIM_NOT_OVER) {
+			if (page->not_over++ == 0)
+				page->not_over_seed = page->plan.seed;
+			continue;
+		}
 		if (page->result.steps > page->longest)
 			page->longest = page->result.steps;
-		page->hashes[page->done++] = page->result.hash;
 		if (page->result.verdict != HD__SIM_FINE)
 			break;
+		page->late = now_ms() >= until;
 	}
 	return false;
 }
@@ -159,22 +205,27 @@ void hd__sim_serve(void)
 
 static void begin(const char *how)
 {
+	bool threads = hd__os_thread_count() > 1;
 	int mem;
 
-	if (hd__os_thread_count() > 1) {
-		hd__complain("heddle: the program has kernel threads of its own: they cannot be simulated\n");
-		_exit(2);
-	}
 	if (sscanf(how, "serve %d %d %d %d", &mem, &s.command, &s.answer, &s.output) == 4) {
 		hd__sim_page = attach(mem);
+		if (threads) {
+			hd__sim_page->result.verdict = HD__SIM_FOREIGN; /* the explorer says so */
+			_exit(2);
+		}
 		mode = SERVING;
 		return;
+	}
+	if (threads) {
+		hd__complain("heddle: simulation: " HD__SIM_FOREIGN_TEXT "\n");
+		_exit(2);
 	}
 	mode = ON;
 	if (sscanf(how, "run %d", &mem) == 1) {
 		hd__sim_page = attach(mem);
 	} else {
-		hd__sim_page = mmap(NULL, sizeof *hd__sim_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		hd__sim_page = mmap(NULL, sizeof *hd__sim_page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (hd__sim_page == MAP_FAILED || !hd__sim_parse(&hd__sim_page->plan, how)) {
 			hd__complain("heddle: HEDDLE_SIM=%s: not a plan; `heddle help replay` explains them\n", how);
 			_exit(2);
@@ -214,8 +265,9 @@ void hd__sim_leave(void)
 {
 	static const char *const why[] = {
 		[HD__SIM_DEADLOCK] = "deadlock",
-		[HD__SIM_LIVELOCK] = "not over after so many steps",
-		[HD__SIM_FOREIGN] = "the program has kernel threads of its own: they cannot be simulated",
+		[HD__SIM_LIVELOCK] = "livelock: it goes in a circle",
+		[HD__SIM_NOT_OVER] = "not over after so many steps",
+		[HD__SIM_FOREIGN] = HD__SIM_FOREIGN_TEXT,
 		[HD__SIM_ASTRAY] = "the plan was made for another program: it names a choice that there is not",
 	};
 

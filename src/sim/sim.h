@@ -23,8 +23,8 @@ bool hd__sim_is_served(void);
 /* Virtual time: it stands still while no runtime runs. */
 extern const struct hd__clock hd__sim_clock;
 
-/* What hd_run runs with instead of the usual doors. */
-const struct hd__doors *hd__sim_doors(void);
+/* What hd_run runs with instead of the usual doors. `vary`: the program does not say how many workers it wants. */
+const struct hd__doors *hd__sim_doors(bool vary);
 
 /* The run cannot go on, and its verdict is told. Does not return. */
 void hd__sim_leave(void);

@@ -16,7 +16,7 @@ static const uint64_t *run(struct subject *s, uint64_t from, unsigned count)
 {
 	s->page->plan = plan;
 	s->page->plan.seed += from;
-	subject_go(s, count);
+	subject_go(s, count, 0);
 	subject_wait(s);
 	if (s->page->done != count || s->page->result.verdict != HD__SIM_FINE)
 		die("seed %" PRIu64 " fails", s->page->plan.seed);

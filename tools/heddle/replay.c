@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "compile.h"
 #include "explore.h"
 #include "help.h"
 #include "say.h"
@@ -52,7 +53,8 @@ int replay_main(int argc, char **argv)
 		die("which schedule, of which program? `heddle help replay` explains");
 	if (!hd__sim_parse(&plan, argv[optind]))
 		die("%s is not a schedule; `heddle help replay` explains them", argv[optind]);
-	int status = subject_replay(&plan, argv + optind + 1, gdb, &s);
+	char **words = compile_first(argv + optind + 1);
+	int status = subject_replay(&plan, words, gdb, &s);
 	if (gdb)
 		return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
 	struct hd__sim_result *r = &s.page->result;
@@ -60,18 +62,16 @@ int replay_main(int argc, char **argv)
 		return 2;
 	if (r->verdict == HD__SIM_UNDECIDED || r->verdict == HD__SIM_FINE) {
 		r->status = status;
-		r->verdict = WIFSIGNALED(status)	 ? HD__SIM_CRASH
-			     : WEXITSTATUS(status) != 0 ? HD__SIM_STATUS
-							 : HD__SIM_FINE;
+		r->verdict = WIFSIGNALED(status) ? HD__SIM_CRASH : WEXITSTATUS(status) != 0 ? HD__SIM_STATUS : HD__SIM_FINE;
 	}
 	if (r->steps == 0 && r->verdict == HD__SIM_FINE)
 		die("the program never called hd_run, or it is not linked with heddle");
 	if (r->steps == 0 && r->verdict == HD__SIM_STATUS && WEXITSTATUS(status) == 2)
 		return 2; /* heddle has said why */
-	bool fine = r->verdict == HD__SIM_FINE;
+	bool fine = r->verdict == HD__SIM_FINE || r->verdict == HD__SIM_NOT_OVER;
 	fflush(stdout);
 	if (trace)
-		tell_again(&plan, argv + optind + 1);
+		tell_again(&plan, words);
 	printf("heddle: after %" PRIu32 " steps, %.3f ms of virtual time, hash %016" PRIx64 ": ", r->steps,
 	       (double)r->elapsed / 1e6, r->hash);
 	print_verdict(s.page);

@@ -13,28 +13,26 @@
 /* Whether that option is a preemption, or counts as one. */
 static bool costs(const struct hd__sim_decision *d, unsigned option)
 {
-	if (d->kind == HD__SIM_YIELDS)
-		return option == d->options - 1u; /* or a loop of yields had schedules without end */
-	return option != 0 && (d->kind == HD__SIM_STAYS || d->kind == HD__SIM_FAULT);
+	return option >= d->free;
 }
 
-bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned bound)
+static uint32_t decisions_of(const struct hd__sim_page *page)
 {
-	const struct hd__sim_page *page = s->page;
-	uint32_t n = page->result.decisions, spent = 0;
+	return page->result.decisions < HD__SIM_LOG_MAX ? page->result.decisions : HD__SIM_LOG_MAX;
+}
 
-	if (n > HD__SIM_LOG_MAX)
-		die("a run has more than %d decisions: too many to search them all; use random or pct", HD__SIM_LOG_MAX);
-	for (uint32_t i = 0; i < n; i++)
-		spent += costs(&page->log[i], page->log[i].option);
-	while (n-- > 0) {
-		const struct hd__sim_decision *d = &page->log[n];
-		spent -= costs(d, d->option);
-		if (d->option + 1 < d->options && spent + costs(d, d->option + 1u) <= bound)
-			break;
-	}
-	if (n == UINT32_MAX)
-		return false;
+unsigned preemptions_of(const struct subject *s)
+{
+	unsigned spent = 0;
+
+	for (uint32_t i = 0; i < decisions_of(s->page); i++)
+		spent += costs(&s->page->log[i], s->page->log[i].option);
+	return spent;
+}
+
+/* The options of the run up to decision n, and there the next one. False: too many of them are not the usual ones. */
+static bool make_list(const struct hd__sim_page *page, uint32_t n, struct hd__sim_plan *plan)
+{
 	plan->policy = HD__SIM_LIST;
 	plan->unusual = 0;
 	for (uint32_t i = 0; i <= n; i++) {
@@ -42,42 +40,71 @@ bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned 
 		if (option == 0)
 			continue;
 		if (plan->unusual == HD__SIM_LIST_MAX)
-			die("a run has more than %d unusual choices: too many to search them all", HD__SIM_LIST_MAX);
+			return false;
 		plan->list[plan->unusual++] = (struct hd__sim_unusual){ i, (uint16_t)option };
 	}
 	return true;
 }
 
-bool load_checkpoint(const char *file, uint64_t search, struct hd__sim_plan *plan, uint64_t *done)
+bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned bound, struct left_out *out)
 {
-	uint64_t of;
+	const struct hd__sim_page *page = s->page;
+	uint32_t n = decisions_of(page);
+	unsigned spent = preemptions_of(s);
 
-	static char text[HD__SIM_LIST_MAX * 16];
+	out->too_long |= page->result.decisions > HD__SIM_LOG_MAX;
+	while (n-- > 0) {
+		const struct hd__sim_decision *d = &page->log[n];
+		spent -= costs(d, d->option);
+		if (d->option + 1 >= d->options)
+			continue;
+		if (spent + costs(d, d->option + 1u) > bound)
+			out->beyond = true;
+		else if (make_list(page, n, plan))
+			return true;
+		else
+			out->too_long = true;
+	}
+	return false;
+}
+
+bool load_checkpoint(const char *file, struct checkpoint *c, struct hd__sim_plan *plan)
+{
+	static char text[HD__SIM_TEXT_MAX];
 	FILE *f = fopen(file, "re");
+	uint64_t search;
+	unsigned out;
 
 	if (f == NULL) {
 		if (errno != ENOENT)
 			die("%s: %s", file, strerror(errno));
 		return false;
 	}
-	if (fscanf(f, "heddle-search %" SCNx64 " %" SCNu64 " %65535s", &of, done, text) != 3 || !hd__sim_parse(plan, text))
+	if (fscanf(f, "heddle-search %" SCNx64 " %" SCNu64 " %u %u ", &search, &c->done, &c->bound, &out) != 4 ||
+	    fgets(text, sizeof text, f) == NULL)
 		die("%s is not a checkpoint; remove it to begin anew", file);
-	if (of != search)
+	text[strcspn(text, "\n")] = 0;
+	if (!hd__sim_parse(plan, text))
+		die("%s is not a checkpoint; remove it to begin anew", file);
+	if (search != c->search)
 		die("%s is the checkpoint of another program or bound; remove it to begin anew", file);
+	c->out = (struct left_out){ .beyond = out & 1, .too_long = out & 2 };
 	fclose(f);
 	return true;
 }
 
-void save_checkpoint(const char *file, uint64_t search, const struct hd__sim_plan *plan, uint64_t done)
+void save_checkpoint(const char *file, const struct checkpoint *c, const struct hd__sim_plan *plan)
 {
-	static char text[HD__SIM_LIST_MAX * 16];
+	static char text[HD__SIM_TEXT_MAX];
+	unsigned out = c->out.beyond | (unsigned)c->out.too_long << 1;
 	char *temporary;
 
 	if (asprintf(&temporary, "%s.new", file) < 0 || !hd__sim_format(plan, text, sizeof text))
 		die("no memory for a checkpoint");
 	FILE *f = fopen(temporary, "we");
-	if (f == NULL || fprintf(f, "heddle-search %" PRIx64 " %" PRIu64 " %s\n", search, done, text) < 0 || fclose(f) != 0 ||
-	    rename(temporary, file) != 0)
+	if (f == NULL ||
+	    fprintf(f, "heddle-search %" PRIx64 " %" PRIu64 " %u %u %s\n", c->search, c->done, c->bound, out, text) < 0 ||
+	    fclose(f) != 0 || rename(temporary, file) != 0)
 		die("%s: %s", file, strerror(errno));
 	free(temporary);
 }

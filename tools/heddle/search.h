@@ -5,13 +5,28 @@
 #include "progress.h"
 #include "subject.h"
 
-/* Makes *plan the schedule after the one that `s` has just run: the same up to the last decision that has another option left
- * within `bound` preemptions (a failure counts as one). False: there is none. Dies when the run was too long to be searched. */
-bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned bound);
+/* What a search has left out. */
+struct left_out {
+	bool beyond;   /* schedules with more preemptions than the bound */
+	bool too_long; /* decisions that are not in the log, or behind too many unusual ones */
+};
 
-/* Where a search stands, in a file: of what with which bound (a number for both), the next plan, how many have been run. False:
- * there is no such file. Dies when it is of another search. */
-bool load_checkpoint(const char *file, uint64_t search, struct hd__sim_plan *plan, uint64_t *done);
-void save_checkpoint(const char *file, uint64_t search, const struct hd__sim_plan *plan, uint64_t done);
+/* How many preemptions the run had that `s` has just made; failures count as some, and so does what starves a process. */
+unsigned preemptions_of(const struct subject *s);
+
+/* Makes *plan the schedule after the one that `s` has just run: the same up to the last decision that has another option left
+ * within `bound` preemptions. False: there is none. */
+bool next_schedule(const struct subject *s, struct hd__sim_plan *plan, unsigned bound, struct left_out *out);
+
+/* Where a search stands, in a file: a number for what is searched and how far. */
+struct checkpoint {
+	uint64_t search, done; /* done: how many schedules have been run */
+	unsigned bound;	       /* that is being searched */
+	struct left_out out;   /* so far, with this bound */
+};
+
+/* Into *c and *plan, the next one to run. False: there is no such file. Dies when it is of another search than c->search. */
+bool load_checkpoint(const char *file, struct checkpoint *c, struct hd__sim_plan *plan);
+void save_checkpoint(const char *file, const struct checkpoint *c, const struct hd__sim_plan *plan);
 
 #endif

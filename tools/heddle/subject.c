@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static struct hd__sim_page *make_page(int *fd)
 	if (page == MAP_FAILED)
 		die("no memory to share with the program: %s", strerror(errno));
 	page->version = HD__SIM_VERSION;
+	page->patience = PATIENCE_MS;
 	return page;
 }
 
@@ -92,8 +94,14 @@ void subject_stop(struct subject *s)
 	*s = (struct subject){ .pid = 0 };
 }
 
-void subject_go(struct subject *s, unsigned count)
+void copy_plan(struct hd__sim_plan *to, const struct hd__sim_plan *from)
 {
+	memcpy(to, from, offsetof(struct hd__sim_plan, list) + from->unusual * sizeof from->list[0]);
+}
+
+void subject_go(struct subject *s, unsigned count, double seconds)
+{
+	s->page->time_left = seconds > 0 ? 1 + (uint32_t)(seconds * 1000) : 0;
 	s->page->count = count;
 	s->page->done = 0;
 	s->busy = write(s->command, "", 1) == 1; /* else it has gone, which subject_wait will see */
@@ -107,6 +115,8 @@ _Noreturn static void gone(struct subject *s)
 	int status = 0;
 
 	waitpid(s->pid, &status, 0);
+	if (s->page->result.verdict == HD__SIM_FOREIGN)
+		die(HD__SIM_FOREIGN_TEXT);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
 		exit(2); /* it has said why */
 	if (WIFEXITED(status))
@@ -129,8 +139,8 @@ void subject_wait(struct subject *s)
 
 enum hd__sim_verdict subject_run(struct subject *s, const struct hd__sim_plan *plan)
 {
-	s->page->plan = *plan;
-	subject_go(s, 1);
+	copy_plan(&s->page->plan, plan);
+	subject_go(s, 1, 0);
 	subject_wait(s);
 	return s->page->result.verdict;
 }
@@ -141,7 +151,7 @@ int subject_replay(const struct hd__sim_plan *plan, char **argv, bool gdb, struc
 	char how[32];
 
 	*s = (struct subject){ .page = make_page(&mem), .output = -1 };
-	s->page->plan = *plan;
+	copy_plan(&s->page->plan, plan);
 	s->page->tell = true;
 	fflush(NULL);
 	pid_t child = fork();

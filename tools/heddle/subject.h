@@ -7,6 +7,8 @@
 
 #include "sim/plan.h"
 
+#define PATIENCE_MS 10000 /* after which a run hangs that makes no heddle call */
+
 struct subject {
 	pid_t pid;
 	int command, answer; /* pipes */
@@ -15,18 +17,21 @@ struct subject {
 	bool busy;
 };
 
+/* Copies a plan without the unused rest of its list. */
+void copy_plan(struct hd__sim_plan *to, const struct hd__sim_plan *from);
+
 /* Starts the program, which comes as far as its hd_run. Dies, and says why, when that is impossible. `faults`: what may fail in its
  * runs. */
 void subject_start(struct subject *s, char **argv, unsigned faults);
 void subject_stop(struct subject *s);
 
-/* Has the page's plan run `count` times, with seeds from the plan's on, or till one fails. */
-void subject_go(struct subject *s, unsigned count);
+/* Has the page's plan run `count` times, with seeds from the plan's on, or till one fails, or for so many seconds (0: no limit). */
+void subject_go(struct subject *s, unsigned count, double seconds);
 
 /* Waits for the answer; then the page has the results. Dies when the program has gone. */
 void subject_wait(struct subject *s);
 
-/* One run of a plan. Returns its verdict. */
+/* One run of a plan, however long it takes. Returns its verdict. */
 enum hd__sim_verdict subject_run(struct subject *s, const struct hd__sim_plan *plan);
 
 /* As subject_run, in an OS process that keeps its terminal: no server, and the program may be debugged. `gdb`: under gdb.

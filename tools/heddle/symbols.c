@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "symbols.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -16,8 +17,21 @@
 
 struct module {
 	char path[512];
-	uintptr_t base, end; /* where its first byte is, and its last mapping's end */
+	uintptr_t start, end; /* of its first mapping, and of its last */
+	uintptr_t base;	      /* what its debugging information counts from */
 };
+
+/* Whether the addresses in a module are absolute: it is a program that is not position-independent. */
+static bool is_fixed(const char *path)
+{
+	Elf64_Ehdr header;
+	FILE *f = fopen(path, "re");
+	bool fixed = f != NULL && fread(&header, sizeof header, 1, f) == 1 && header.e_type == ET_EXEC;
+
+	if (f != NULL)
+		fclose(f);
+	return fixed;
+}
 
 static unsigned read_modules(pid_t pid, struct module *modules)
 {
@@ -29,14 +43,16 @@ static unsigned read_modules(pid_t pid, struct module *modules)
 	while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
 		uintptr_t from, to, offset;
 		char path[512] = "";
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNxPTR " %*s %*s %511[^\n]", &from, &to, &offset, path) < 3 ||
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNxPTR " %*s %*s %511[^\n]", &from, &to, &offset, path) <
+			    3 ||
 		    path[0] != '/')
 			continue;
 		if (n == 0 || strcmp(modules[n - 1].path, path) != 0) {
 			if (n == MODULES_MAX)
 				break;
 			snprintf(modules[n].path, sizeof modules[n].path, "%s", path);
-			modules[n++].base = from - offset;
+			modules[n].start = from;
+			modules[n++].base = is_fixed(path) ? 0 : from - offset;
 		}
 		modules[n - 1].end = to;
 	}
@@ -87,12 +103,13 @@ static void look_up_in(const struct module *m, const uintptr_t *addresses, unsig
 	pid_t child;
 
 	for (unsigned i = 0; i < n && asked < ASKED_MAX; i++) {
-		if (addresses[i] < m->base || addresses[i] >= m->end || symbols[i].place[0] != 0)
+		if (addresses[i] < m->start || addresses[i] >= m->end || symbols[i].places != 0)
 			continue;
-		const char *file = strrchr(m->path, '/');
+		const char *file = strrchr(m->path, '/') + 1;
+		symbols[i].in_heddle = strncmp(file, "libheddle.so", 12) == 0;
+		symbols[i].places = 1;
 		/* a return address is behind its call */
-		snprintf(symbols[i].place, sizeof symbols[i].place, "%.100s+0x%" PRIxPTR, file != NULL ? file + 1 : m->path,
-			 addresses[i] - m->base);
+		snprintf(symbols[i].place[0], sizeof symbols[i].place[0], "%.70s+0x%" PRIxPTR, file, addresses[i] - m->base);
 		if (asprintf(&texts[asked], "0x%" PRIxPTR, addresses[i] - m->base - 1) < 0)
 			break;
 		which[asked++] = i;
@@ -101,12 +118,12 @@ static void look_up_in(const struct module *m, const uintptr_t *addresses, unsig
 	/* For each its address, then functions and places, inlined ones first: the last function is the one that was called, the
 	 * first place is where it stood. */
 	struct symbol *s = NULL;
-	bool placed = false;
+	unsigned places = 0;
 	for (unsigned i = 0; answers != NULL && fgets(line, sizeof line, answers) != NULL;) {
 		chop(line);
 		if (strncmp(line, "0x", 2) == 0) {
 			s = i < asked ? &symbols[which[i++]] : NULL;
-			placed = false;
+			places = 0;
 			continue;
 		}
 		if (s != NULL && line[0] != '?')
@@ -115,9 +132,10 @@ static void look_up_in(const struct module *m, const uintptr_t *addresses, unsig
 			break;
 		chop(line);
 		line[strcspn(line, " ")] = 0; /* "(discriminator 2)" */
-		if (s != NULL && !placed && line[0] != '?')
-			snprintf(s->place, sizeof s->place, "%.159s", line);
-		placed = true;
+		if (s != NULL && places < PLACES_MAX && line[0] != '?') {
+			snprintf(s->place[places], sizeof s->place[places], "%.95s", line);
+			s->places = ++places;
+		}
 	}
 	if (answers != NULL) {
 		fclose(answers);

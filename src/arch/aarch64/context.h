@@ -12,6 +12,12 @@ struct hd__context {
 	void *sp, *bp, *ip;
 };
 
+/* The registers that a call keeps, as DWARF numbers them; but for v8 to v15. */
+#define HD__KEPT_REGISTERS                                                                                                     \
+	{                                                                                                                      \
+		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29                                                                     \
+	}
+
 /* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. */
 __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__context *from, const struct hd__context *to)
 {

@@ -15,6 +15,12 @@ struct hd__context {
 	void *sp, *bp, *ip;
 };
 
+/* The registers that a call keeps, as DWARF numbers them. */
+#define HD__KEPT_REGISTERS                                                                                                     \
+	{                                                                                                                      \
+		3, 6, 12, 13, 14, 15                                                                                           \
+	}
+
 #ifdef __AVX512F__
 #define HD__MORE_VECTORS                                                                                                       \
 	, "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", \

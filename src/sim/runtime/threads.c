@@ -74,7 +74,7 @@ static struct {
 /* Whether that happens now. */
 static bool fails(unsigned what)
 {
-	return hd__sim_threads && hd__sim_page->plan.faults & what && hd__sim_decide(HD__SIM_FAULT, 2, NULL) == 1;
+	return hd__sim_threads && hd__sim_page->plan.faults & what && hd__sim_decide(HD__SIM_FAULT, 2, 1, NULL) == 1;
 }
 
 /* ---- which thread goes on ---- */
@@ -129,20 +129,20 @@ static void tell(unsigned next)
 	struct hd__sim_page *page = hd__sim_page;
 	void *frames[HD__SIM_FRAMES];
 
-	if (!page->tell || page->events == HD__SIM_EVENTS_MAX)
+	if (!page->tell)
 		return;
-	struct hd__sim_event *e = &page->event[page->events];
+	struct hd__sim_event *e = &page->event[page->events++ % HD__SIM_EVENTS_MAX];
 	*e = (struct hd__sim_event){ .when = s.now - HD__BEGINNING,
 				     .decision = page->result.decisions,
 				     .who = s.current,
 				     .next = next,
+				     .holder = HD__SIM_NONE,
 				     .state = s.thread[s.current].state == READY ? HD_READY : HD_WAITING,
 				     .name = "thread",
 				     .next_name = "thread" };
 	int n = backtrace(frames, HD__SIM_FRAMES);
 	for (int i = 0; i < n; i++)
 		e->frame[e->frames++] = (uintptr_t)frames[i];
-	page->events++;
 }
 
 /* One step: another thread may go on. `stays`: the current one could. */
@@ -155,7 +155,7 @@ static void step(bool stays)
 	s.inside = true;
 	s.now += STEP;
 	if (++page->result.steps > (page->plan.steps != 0 ? page->plan.steps : STEPS_MAX))
-		hd__sim_give_up(HD__SIM_LIVELOCK);
+		hd__sim_give_up(HD__SIM_NOT_OVER);
 	if (s.next != HD_FOREVER && s.now < s.next && fails(HD__SIM_FAIL_TIME))
 		s.now = s.next;
 	if (stays && hd__sim_insists(++s.steps)) {
@@ -164,7 +164,7 @@ static void step(bool stays)
 		first = s.current + 1;
 	}
 	if (!stays)
-		hd__sim_yielded(s.current + 1);
+		hd__sim_yielded(s.current + 1, true);
 	for (;;) {
 		wake_due();
 		for (unsigned i = 0; i < s.threads; i++)
@@ -177,7 +177,8 @@ static void step(bool stays)
 		s.now = s.next;
 	}
 	enum hd__sim_kind kind = stays ? HD__SIM_STAYS : s.thread[s.current].state == READY ? HD__SIM_YIELDS : HD__SIM_LEAVES;
-	unsigned next = (unsigned)who[hd__sim_decide(kind, n, who)] - 1;
+	unsigned free = stays ? 1 : kind == HD__SIM_YIELDS && n > 1 ? n - 1 : n;
+	unsigned next = (unsigned)who[hd__sim_decide(kind, n, free, who)] - 1;
 	hd__sim_mix(next);
 	if (next != s.current)
 		tell(next);

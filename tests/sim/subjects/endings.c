@@ -78,6 +78,8 @@ static void *first(void *arg)
 		if (hd_semaphore_wait(&never, HD_FOREVER) != 0)
 			abort();
 	}
+	if (ends("threads-blocked") && pthread_create(&thread, NULL, wait_in_the_kernel, NULL) == 0)
+		pthread_join(thread, NULL);
 	if (ends("never-alike"))
 		for (int i = 0; i < (int)getpid() % 1000; i++)
 			hd_checkpoint();
