@@ -9,7 +9,7 @@
 static size_t primitive;
 static enum event events[2];
 
-/* A number that the schedule chooses: whoever comes last. */
+/* A number that the schedule chooses: that of the thrower that comes last. */
 static int dice;
 static void *throw_dice(void *arg)
 {
@@ -19,7 +19,7 @@ static void *throw_dice(void *arg)
 
 static void *run(void *arg)
 {
-	static const int delays[] = { 3, 10, 30, 100 };
+	static const int delays[] = { 2, 4, 8, 30 };
 	hd_pid throwers[4];
 
 	for (int i = 0; i < 4; i++)
@@ -27,10 +27,10 @@ static void *run(void *arg)
 	for (int i = 0; i < 4; i++)
 		if (hd_join(throwers[i], NULL, HD_FOREVER) != 0)
 			abort();
-	bool got = race(primitive, events[0], events[1], delays[dice]);
+	enum event first = race(primitive, events[0], events[1], delays[dice]);
 
 	if (getenv("HEDDLE_SIM") != NULL && strncmp(getenv("HEDDLE_SIM"), "serve", 5) != 0)
-		puts(got ? "got" : "not");
+		puts(first < EVENTS ? event_names[first] : "neither");
 	return arg;
 }
 

@@ -683,6 +683,7 @@ bool can_happen(size_t primitive, enum event e)
 static struct hd_semaphore arranged, go, settled;
 static hd_pid victim_pid;
 static int victim_result, bystander_result, deadline;
+static bool stopped_waiting; /* the victim still waited when it had been suspended */
 
 #define NOT_BACK 1 /* it never came back from its wait */
 
@@ -727,6 +728,11 @@ static void *perform(void *arg)
 		break;
 	case SUSPEND:
 		err = hd_suspend(victim_pid, HD_FOREVER);
+		if (err == 0) {
+			struct hd_process_info info;
+			stopped_waiting = hd_process_info(victim_pid, &info) == 0 && info.state == HD_WAITING &&
+					  info.why != HD_WAIT_REST; /* that wait is over, and it waits for its members to end */
+		}
 		break;
 	case TERMINATE:
 		err = hd_terminate(victim_pid, HD_FOREVER);
@@ -771,7 +777,25 @@ static void check_victim(const struct hd_end *end)
 	MUST(end->kind == HD_END_RETURNED || (end->kind == HD_END_KILLED && happens(TERMINATE)));
 }
 
-bool race(size_t primitive, enum event a, enum event b, int delay)
+/* Which of the two came first. */
+static enum event winner(void)
+{
+	static const struct {
+		int result;
+		enum event by;
+	} ended[] = {
+		{ 0, GRANT }, { -ETIMEDOUT, TIMEOUT }, { -ECANCELED, CANCEL }, { NOT_BACK, TERMINATE }, { -EPIPE, CLOSE }
+	};
+
+	if (stopped_waiting)
+		return SUSPEND;
+	for (size_t i = 0; i < sizeof ended / sizeof ended[0]; i++)
+		if (ended[i].result == victim_result && happens(ended[i].by))
+			return ended[i].by;
+	return EVENTS;
+}
+
+enum event race(size_t primitive, enum event a, enum event b, int delay)
 {
 	hd_pid performers[2], giver_pid, bystander_pid = 0;
 	struct hd_end end;
@@ -783,6 +807,7 @@ bool race(size_t primitive, enum event a, enum event b, int delay)
 	given = inside = turn = 0;
 	victim_result = NOT_BACK;
 	bystander_result = 0;
+	stopped_waiting = false;
 	hd_semaphore_init(&arranged, 0);
 	hd_semaphore_init(&go, 0);
 	hd_semaphore_init(&settled, 0);
@@ -819,5 +844,5 @@ bool race(size_t primitive, enum event a, enum event b, int delay)
 	MUST(hd_join(giver_pid, NULL, HD_FOREVER) == 0);
 	int got = (victim_result == 0) + (bystander_pid != 0 && bystander_result == 0);
 	now->check(got);
-	return victim_result == 0;
+	return winner();
 }

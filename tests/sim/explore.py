@@ -994,9 +994,10 @@ class Races(Test):
 
     def test_both_may_win(self):
         """A race that always ends the same way would prove nothing."""
-        for race in ['semaphore', 'grant', 'timeout'], ['monitor', 'grant', 'cancel'], ['queue, to take', 'grant', 'close']:
-            said = {Said([program('races'), *race], env={'HEDDLE_SIM': f'random:{seed}'}).out for seed in range(30)}
-            self.assertEqual(said, {'got\n', 'not\n'}, race)
+        for race in ['semaphore', 'grant', 'timeout'], ['monitor', 'grant', 'cancel'], ['queue, to take', 'grant', 'close'], \
+                ['event', 'cancel', 'terminate'], ['rwlock', 'suspend', 'terminate'], ['promise', 'cancel', 'close']:
+            said = {Said([program('races'), *race], env={'HEDDLE_SIM': f'random:{seed}'}).out.strip() for seed in range(40)}
+            self.assertLessEqual({race[1], race[2]}, said, race)
 
 
 class Stress(Test):
