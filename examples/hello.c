@@ -1,38 +1,52 @@
-/* hello.c - ten thousand processes in a row, each waiting for the one before it. */
+/* hello.c - a row of a thousand processes: each waits for the process before it, adds 1, and wakes the next one. */
 #include <heddle.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { N = 10000 };
+enum { N = 1000 };
 
-static struct {
+static struct place {
 	struct hd_semaphore turn;
 	int count;
 } place[N + 1];
 
-static void *pass_it_on(void *arg)
+static void *add_one(void *arg)
 {
-	intptr_t i = (intptr_t)arg;
+	struct place *here = arg;
 
-	if (hd_semaphore_wait(&place[i].turn, HD_FOREVER) == 0)
-		place[i + 1].count = place[i].count + 1;
-	hd_semaphore_signal(&place[i + 1].turn);
+	if (hd_semaphore_wait(&here->turn, HD_FOREVER) != 0)
+		return NULL; /* cancelled: the row is not complete */
+	here[1].count = here->count + 1;
+	hd_semaphore_signal(&here[1].turn);
 	return NULL;
 }
 
 static void *first(void *arg)
 {
-	for (intptr_t i = 0; i < N; i++)
-		if (hd_spawn(pass_it_on, (void *)i) < 0)
-			return arg; /* no memory */
-	hd_yield();		    /* now they all wait */
+	struct hd_group row = { 0 };
+	hd_pid pid = 0;
 
+	for (int i = 0; i < N && pid >= 0; i++)
+		pid = hd_group_spawn(&row, add_one, &place[i]);
+	if (pid < 0)
+		hd_group_cancel(&row);
 	hd_semaphore_signal(&place[0].turn);
-	if (hd_semaphore_wait(&place[N].turn, HD_FOREVER) == 0)
-		printf("hello from %d processes\n", place[N].count);
+	int err = hd_group_wait(&row, HD_FOREVER); /* every process of the row has ended */
+
+	if (pid < 0 || err < 0) {
+		fprintf(stderr, "hello: %s\n", strerror(pid < 0 ? (int)-pid : -err));
+		hd_shutdown(1);
+		return arg;
+	}
+	printf("hello from %d processes\n", place[N].count);
 	return arg;
 }
 
 int main(void)
 {
-	return hd_run(NULL, first, NULL);
+	int err = hd_run(NULL, first, NULL);
+
+	if (err < 0)
+		fprintf(stderr, "hello: %s\n", strerror(-err));
+	return err != 0;
 }

@@ -2,9 +2,9 @@
  *
  * A channel of one place, made of two semaphores, joins each process to the next. The first number that reaches the end of
  * the row is a prime and makes the next process. A 0 is the end: it goes down the row, and each process ends behind it. */
+#include "check.h"
+
 #include <heddle.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { LIMIT = 550 };
 
@@ -17,24 +17,21 @@ static struct channel *channel_new(void)
 {
 	struct channel *c = calloc(1, sizeof *c);
 
-	if (c == NULL)
-		abort();
+	CHECK(c != NULL);
 	hd_semaphore_signal(&c->empty);
 	return c;
 }
 
 static void put(struct channel *c, int value)
 {
-	if (hd_semaphore_wait(&c->empty, HD_FOREVER) != 0)
-		abort();
+	CHECK(hd_semaphore_wait(&c->empty, HD_FOREVER) == 0);
 	c->value = value;
 	hd_semaphore_signal(&c->full);
 }
 
 static int take(struct channel *c)
 {
-	if (hd_semaphore_wait(&c->full, HD_FOREVER) != 0)
-		abort();
+	CHECK(hd_semaphore_wait(&c->full, HD_FOREVER) == 0);
 	int value = c->value;
 	hd_semaphore_signal(&c->empty);
 	return value;
@@ -44,40 +41,40 @@ static void *sieve(void *arg)
 {
 	struct channel *in = arg, *out = NULL;
 	int prime = take(in), n;
+	hd_pid next = 0;
 
-	printf("%d ", prime);
+	printf("%d\n", prime);
 	while ((n = take(in)) != 0) {
 		if (n % prime == 0)
 			continue;
 		if (out == NULL) {
 			out = channel_new();
-			if (hd_spawn(sieve, out) < 0)
-				abort();
+			CHECK((next = hd_spawn(sieve, out)) > 0);
 		}
 		put(out, n);
 	}
 	free(in);
-	if (out != NULL)
+	if (out != NULL) {
 		put(out, 0);
+		CHECK(hd_join(next, NULL, HD_FOREVER) == 0);
+	}
 	return NULL;
 }
 
 static void *first(void *arg)
 {
 	struct channel *numbers = channel_new();
+	hd_pid two = hd_spawn(sieve, numbers);
 
-	if (hd_spawn(sieve, numbers) < 0)
-		abort();
+	CHECK(two > 0);
 	for (int i = 2; i < LIMIT; i++)
 		put(numbers, i);
 	put(numbers, 0);
+	CHECK(hd_join(two, NULL, HD_FOREVER) == 0);
 	return arg;
 }
 
 int main(void)
 {
-	int status = hd_run(NULL, first, NULL);
-
-	printf("\n");
-	return status;
+	return hd_run(NULL, first, NULL) != 0;
 }

@@ -1,29 +1,32 @@
-/* barrier.c - three that go from round to round together. */
+/* barrier.c - three walkers that go from day to day together. */
 #include <heddle.h>
 #include <stdio.h>
 
-enum { WALKERS = 3, ROUNDS = 2 };
+enum { WALKERS = 3, DAYS = 3 };
 
 static struct hd_barrier inn = HD_BARRIER(WALKERS);
 
-static void *walker(void *name)
+static void *walker(void *arg)
 {
-	for (int round = 1; round <= ROUNDS; round++) {
-		printf("%s walks, day %d\n", (const char *)name, round);
+	for (int day = 1; day <= DAYS; day++) {
 		int last = hd_barrier_wait(&inn, HD_FOREVER);
+		if (last < 0)
+			return NULL; /* cancelled: not all walkers are there */
 		if (last == 1)
-			printf("%s is the last, and all go on\n", (const char *)name);
+			printf("day %d: the last of %d walkers has come to the inn\n", day, WALKERS);
 	}
-	return NULL;
+	return arg;
 }
 
 static void *first(void *arg)
 {
-	static const char *const names[WALKERS] = { "ann", "bob", "cleo" };
+	struct hd_group walkers = { 0 };
 
 	for (int i = 0; i < WALKERS; i++)
-		if (hd_detach(hd_spawn(walker, (void *)names[i])) < 0)
-			hd_shutdown(1); /* without the third the others would wait for ever */
+		if (hd_group_spawn(&walkers, walker, NULL) < 0)
+			hd_group_cancel(&walkers); /* without the third the others would wait for ever */
+	if (hd_group_wait(&walkers, HD_FOREVER) != 0)
+		hd_shutdown(1);
 	return arg;
 }
 

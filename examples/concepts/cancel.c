@@ -3,6 +3,8 @@
 #include <heddle.h>
 #include <stdio.h>
 
+static struct hd_semaphore has_book;
+
 static void *polite(void *arg)
 {
 	int err = hd_sleep(HD_SEC(3600)), again = hd_sleep(HD_SEC(3600));
@@ -23,6 +25,7 @@ static void *stubborn(void *arg)
 	struct hd_cleanup cleanup;
 
 	hd_cleanup_push(&cleanup, put_back, (void *)"book");
+	hd_semaphore_signal(&has_book);
 	hd_sleep(HD_SEC(3600));
 	printf("stubborn: never comes here\n");
 	hd_cleanup_pop(&cleanup, true);
@@ -34,11 +37,14 @@ static void *first(void *arg)
 	hd_pid one = hd_spawn(polite, NULL), two = hd_spawn(stubborn, NULL);
 	struct hd_end end;
 
-	hd_yield(); /* both sleep now */
+	if (one < 0 || two < 0 || hd_semaphore_wait(&has_book, HD_FOREVER) != 0) {
+		hd_shutdown(1);
+		return arg;
+	}
 	hd_cancel(one);
-	if (hd_join(one, NULL, HD_FOREVER) != 0 || hd_terminate(two, HD_FOREVER) != 0) /* which returns when it is dead */
-		printf("they did not end\n");
-	else if (hd_join_end(two, &end, HD_FOREVER) == 0)
+	if (hd_join(one, NULL, HD_FOREVER) != 0 || hd_terminate(two, HD_FOREVER) != 0) /* returns when it is dead */
+		hd_shutdown(1);
+	if (hd_join_end(two, &end, HD_FOREVER) == 0)
 		printf("stubborn: %s\n", end.kind == HD_END_KILLED ? "killed" : "something else");
 	return arg;
 }

@@ -7,17 +7,15 @@ static struct hd_semaphore letter;
 
 static void *reader(void *arg)
 {
-	if (hd_semaphore_wait(&letter, HD_FOREVER) == 0) /* no process writes */
-		printf("a letter\n");
-	return arg;
+	return hd_semaphore_wait(&letter, HD_FOREVER) == 0 ? arg : NULL; /* no process signals it */
 }
 
 static void *first(void *arg)
 {
 	hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .name = "reader" }, reader, NULL);
 
-	if (hd_join(pid, NULL, HD_FOREVER) == 0)
-		printf("the reader has ended\n");
+	if (hd_join(pid, NULL, HD_FOREVER) != 0) /* does not return: hd_run terminates it */
+		hd_shutdown(1);
 	return arg;
 }
 

@@ -6,32 +6,39 @@
 
 struct file {
 	const char *name;
-	int ms, err; /* how long it takes, and what then happens */
+	hd_time takes;
+	int err; /* what then happens */
+	const char *outcome;
 };
 
 static void *download(void *arg)
 {
-	const struct file *f = arg;
+	struct file *f = arg;
 
-	if (hd_sleep(HD_MS(f->ms)) == -ECANCELED) {
-		printf("%s: stopped\n", f->name);
+	f->outcome = "stopped";
+	if (hd_sleep(f->takes) == -ECANCELED)
 		return NULL;
-	}
-	printf("%s: %s\n", f->name, f->err ? "failed" : "done");
-	if (f->err)
-		hd_fail(f->err); /* cancels the rest */
+	f->outcome = f->err != 0 ? "failed" : "done";
+	if (f->err != 0)
+		hd_fail(f->err); /* cancels the rest; does not return */
 	return NULL;
 }
 
 static void *first(void *arg)
 {
-	static struct file files[] = { { "index", 10, 0 }, { "image", 3600000, 0 }, { "movie", 30, ECONNRESET } };
+	static struct file files[] = {
+		{ "index", 0, 0, "not begun" },
+		{ "image", HD_SEC(3600), 0, "not begun" },
+		{ "movie", HD_MS(10), ECONNRESET, "not begun" },
+	};
 	struct hd_group all = { 0 };
 
 	for (int i = 0; i < 3; i++)
 		if (hd_group_spawn(&all, download, &files[i]) < 0)
 			hd_group_cancel(&all); /* all of them, or none */
 	int err = hd_group_wait(&all, HD_FOREVER);
+	for (int i = 0; i < 3; i++)
+		printf("%s: %s\n", files[i].name, files[i].outcome);
 	printf("all have ended: %s\n", strerror(-err));
 	return arg;
 }

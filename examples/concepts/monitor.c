@@ -1,4 +1,4 @@
-/* monitor.c - an account that is never overdrawn: who wants too much waits until there is enough. */
+/* monitor.c - an account that is never overdrawn: a process that wants too much waits until there is enough. */
 #include <heddle.h>
 #include <stdio.h>
 
@@ -7,9 +7,9 @@ static int balance;
 
 static void *withdraw(void *arg)
 {
-	int amount = (int)(intptr_t)arg, err = hd_monitor_enter(&account, HD_FOREVER);
+	int amount = (int)(intptr_t)arg, err = 0;
 
-	if (err != 0)
+	if (hd_monitor_enter(&account, HD_FOREVER) != 0)
 		return NULL;
 	while (err == 0 && balance < amount)
 		err = hd_monitor_wait(&account, NULL, HD_FOREVER); /* inside again, whatever it answers */
@@ -27,7 +27,7 @@ static void deposit(int amount)
 		return;
 	balance += amount;
 	printf("pays in %d\n", amount);
-	hd_monitor_signal_all(&account, NULL); /* each looks again whether it is enough */
+	hd_monitor_signal_all(&account, NULL); /* each waiter looks again whether it is enough */
 	hd_monitor_exit(&account);
 }
 
@@ -35,12 +35,12 @@ static void *first(void *arg)
 {
 	hd_pid big = hd_spawn(withdraw, (void *)100), small = hd_spawn(withdraw, (void *)30);
 
-	hd_yield(); /* both wait now */
 	deposit(50);
-	if (hd_join(small, NULL, HD_FOREVER) == 0)
-		deposit(80);
-	if (hd_join(big, NULL, HD_FOREVER) == 0)
-		printf("both have what they wanted\n");
+	if (hd_join(small, NULL, HD_FOREVER) != 0)
+		hd_shutdown(1);
+	deposit(80);
+	if (hd_join(big, NULL, HD_FOREVER) != 0)
+		hd_shutdown(1);
 	return arg;
 }
 

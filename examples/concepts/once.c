@@ -1,33 +1,36 @@
-/* once.c - whoever comes first loads the table; who comes meanwhile waits for it. */
+/* once.c - the first process that comes loads the table; those that come meanwhile wait for it. */
 #include <heddle.h>
 #include <stdio.h>
 
 static struct hd_once loaded;
 static int table[10];
 
-static void load(void *name)
+static void load(void *arg)
 {
-	printf("%s loads the table\n", (const char *)name);
+	(void)arg;
+	printf("one process loads the table\n");
 	for (int i = 0; i < 10; i++) {
 		table[i] = i * i;
-		hd_yield(); /* slow: the others come */
+		hd_yield(); /* loading takes a while: the other processes come, and wait */
 	}
 }
 
-static void *user(void *name)
+static void *user(void *arg)
 {
-	int err = hd_once(&loaded, load, name, HD_FOREVER);
-
-	if (err == 0)
-		printf("%s finds %d\n", (const char *)name, table[9]);
-	return NULL;
+	if (hd_once(&loaded, load, NULL, HD_FOREVER) == 0)
+		printf("each process finds %d\n", table[9]);
+	return arg;
 }
 
 static void *first(void *arg)
 {
-	hd_detach(hd_spawn(user, (void *)"ann"));
-	hd_detach(hd_spawn(user, (void *)"bob"));
-	hd_detach(hd_spawn(user, (void *)"cleo"));
+	struct hd_group users = { 0 };
+
+	for (int i = 0; i < 3; i++)
+		if (hd_group_spawn(&users, user, NULL) < 0)
+			hd_shutdown(1);
+	if (hd_group_wait(&users, HD_FOREVER) != 0)
+		hd_shutdown(1);
 	return arg;
 }
 

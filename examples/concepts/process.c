@@ -8,7 +8,6 @@ static void *square(void *arg)
 {
 	intptr_t n = (intptr_t)arg;
 
-	printf("square of %d\n", (int)n);
 	return (void *)(n * n);
 }
 
@@ -24,7 +23,7 @@ static void *first(void *arg)
 	struct hd_end end;
 	void *nine, *sixteen;
 
-	printf("spawned; nobody has run yet\n");
+	/* The three run now: on this worker when this process waits, or on other workers. A spawn that failed fails its join. */
 	if (hd_join(three, &nine, HD_FOREVER) == 0 && hd_join(four, &sixteen, HD_FOREVER) == 0)
 		printf("%d + %d\n", (int)(intptr_t)nine, (int)(intptr_t)sixteen);
 	if (hd_join_end(reader, &end, HD_FOREVER) == 0 && end.kind == HD_END_FAILED)

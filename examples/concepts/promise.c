@@ -6,7 +6,6 @@
 
 static void *six(void *arg)
 {
-	printf("six is computed\n");
 	return arg;
 }
 
@@ -28,9 +27,9 @@ static void *first(void *arg)
 	void *value;
 
 	if (product != NULL && page != NULL) {
-		printf("has a value: %s\n", hd_promise_has_value(product) ? "yes" : "not yet");
 		if (hd_promise_value(product, &value, HD_FOREVER) == 0)
 			printf("the value: %d\n", (int)(intptr_t)value);
+		printf("has a value: %s\n", hd_promise_has_value(product) ? "yes" : "not yet");
 		printf("the page: %s\n", strerror(-hd_promise_value(page, NULL, HD_FOREVER)));
 	}
 	hd_promise_release(p); /* NULL is fine */

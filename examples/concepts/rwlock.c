@@ -1,4 +1,4 @@
-/* rwlock.c - readers together, a writer alone, all in the order they came. */
+/* rwlock.c - readers together, a writer alone, all in the order in which they came. */
 #include <heddle.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ static void *reader(void *name)
 	if (hd_rwlock_read(&lock, HD_FOREVER) != 0)
 		return NULL;
 	printf("%s reads %d\n", (const char *)name, price);
-	hd_yield(); /* others have a turn, and we have the lock */
+	hd_yield(); /* the other processes have a turn, and we have the lock */
 	printf("%s is done\n", (const char *)name);
 	hd_rwlock_unlock(&lock);
 	return NULL;
@@ -19,7 +19,7 @@ static void *reader(void *name)
 static void *writer(void *arg)
 {
 	if (hd_rwlock_write(&lock, HD_FOREVER) != 0)
-		return arg;
+		return NULL;
 	price++;
 	printf("the writer writes %d\n", price);
 	hd_rwlock_unlock(&lock);
@@ -28,14 +28,21 @@ static void *writer(void *arg)
 
 static void *first(void *arg)
 {
-	hd_detach(hd_spawn(reader, (void *)"ann"));
-	hd_detach(hd_spawn(reader, (void *)"bob"));  /* together with ann */
-	hd_detach(hd_spawn(writer, NULL));	     /* waits for both */
-	hd_detach(hd_spawn(reader, (void *)"cleo")); /* came after the writer: waits for it */
+	struct hd_group all = { 0 };
+
+	if (hd_group_spawn(&all, reader, (void *)"ann") < 0 || hd_group_spawn(&all, reader, (void *)"bob") < 0 || /* with ann */
+	    hd_group_spawn(&all, writer, NULL) < 0 ||	      /* waits for both */
+	    hd_group_spawn(&all, reader, (void *)"cleo") < 0) /* came after the writer: waits for it */
+		hd_shutdown(1);
+	if (hd_group_wait(&all, HD_FOREVER) != 0)
+		hd_shutdown(1);
 	return arg;
 }
 
 int main(void)
 {
-	return hd_run(NULL, first, NULL) != 0;
+	/* One worker, so that they come in this order. */
+	const struct hd_config config = { .workers = 1, .fixed = true };
+
+	return hd_run(&config, first, NULL) != 0;
 }

@@ -6,7 +6,7 @@
 
 #include <heddle.h>
 #include <stdio.h>
-#include "check.h"
+#include "../check.h"
 
 enum { CROWD_MAX = 32 };
 

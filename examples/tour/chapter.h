@@ -26,7 +26,10 @@ const char *thousands(long n);
 /* What the program has of the machine's memory now, in bytes: pages and page tables. */
 long memory_used(void);
 
-/* How many processes to block at once: a million, or what the free memory has room for. */
+/* How many processes to block at once: a million, or what the free memory has room for; in a small tour 200. */
 long how_many(void);
+
+/* How often to repeat what is measured: n, or in a small tour less. */
+long repetitions(long n);
 
 #endif

@@ -1,4 +1,4 @@
-/* many.c - as many processes as one likes. */
+/* many.c - as many processes as there is memory for. */
 #include "chapter.h"
 
 static long n;
@@ -7,10 +7,11 @@ static void say(const char *what, hd_time started)
 {
 	struct hd_stats s;
 
+	if (hd_stats(&s) != 0)
+		return;
 	progress(NULL, 0, 0);
-	if (hd_stats(&s) == 0)
-		printf("  %s: %s processes are there, %s have ended; it took %.2f s\n", what, thousands((long)s.live_processes),
-		       thousands((long)s.ended), (double)(hd_now() - started) / 1e9);
+	printf("  %s: %s processes are there, %s have ended; it took %.2f s\n", what, thousands((long)s.live_processes),
+	       thousands((long)s.ended), (double)(hd_now() - started) / 1e9);
 }
 
 /* tour: begin */
@@ -48,8 +49,9 @@ static void *gatekeeper(void *arg)
 			progress("they go", i, n);
 		}
 	}
-	if (hd_waitgroup_wait(&inside, HD_FOREVER) == 0)
-		say("all went through", start);
+	if (hd_waitgroup_wait(&inside, HD_FOREVER) != 0)
+		hd_shutdown(1);
+	say("all went through", start);
 	return arg;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { BLOCKED = 10000 };
+static long blocked;
 
 static struct hd_semaphore there, back;
 
@@ -25,9 +25,19 @@ static void *echo(void *arg)
 {
 	long n = *(long *)arg;
 
-	for (long i = 0; i < n && hd_semaphore_wait(&there, HD_FOREVER) == 0; i++)
+	for (long i = 0; i < n; i++) {
+		if (hd_semaphore_wait(&there, HD_FOREVER) != 0)
+			break;
 		hd_semaphore_signal(&back);
+	}
 	return NULL;
+}
+
+/* A measurement without one of its processes is none. */
+static void join(hd_pid pid)
+{
+	if (hd_join(pid, NULL, HD_FOREVER) != 0)
+		hd_shutdown(1);
 }
 
 /* Each does something n times. */
@@ -38,15 +48,13 @@ static void yields(long n)
 	long half = n / 2;
 	hd_pid other = hd_spawn(yielder, &half);
 	yielder(&half);
-	if (hd_join(other, NULL, HD_FOREVER) != 0)
-		abort();
+	join(other);
 }
 
 static void spawns(long n)
 {
 	for (long i = 0; i < n; i++)
-		if (hd_join(hd_spawn(nothing, NULL), NULL, HD_FOREVER) != 0)
-			abort();
+		join(hd_spawn(nothing, NULL));
 }
 
 static void round_trips(long n)
@@ -55,14 +63,13 @@ static void round_trips(long n)
 	for (long i = 0; i < n; i++) {
 		hd_semaphore_signal(&there);
 		if (hd_semaphore_wait(&back, HD_FOREVER) != 0)
-			abort();
+			break;
 	}
-	if (hd_join(other, NULL, HD_FOREVER) != 0)
-		abort();
+	join(other);
 }
 /* tour: end */
 
-/* Nanoseconds for one, the best of five: whatever else the machine did only adds. */
+/* Nanoseconds for one, the best of five: other programs on the machine only add to it. */
 static double cost(void (*some)(long n), long n)
 {
 	double best = 1e18;
@@ -79,20 +86,18 @@ static double cost(void (*some)(long n), long n)
 
 static void *wait_there(void *arg)
 {
-	if (hd_semaphore_wait(&there, HD_FOREVER) != 0)
-		abort();
-	return arg;
+	return hd_semaphore_wait(&there, HD_FOREVER) == 0 ? arg : NULL;
 }
 
 static double bytes_per_blocked(void)
 {
 	long before = memory_used();
 
-	for (int i = 0; i < BLOCKED; i++)
+	for (long i = 0; i < blocked; i++)
 		if (hd_spawn_with(&(struct hd_spawn){ .detached = true }, wait_there, NULL) < 0)
-			abort();
+			hd_shutdown(1);
 	hd_yield();
-	return (double)(memory_used() - before) / BLOCKED;
+	return (double)(memory_used() - before) / (double)blocked;
 }
 
 static void row(const char *what, double value, const char *unit, const char *remark)
@@ -102,15 +107,18 @@ static void row(const char *what, double value, const char *unit, const char *re
 
 static void *measure(void *arg)
 {
+	blocked = repetitions(10000);
 	/* First, while no stack is there to be used again. */
 	row("a blocked process", bytes_per_blocked(), "bytes", "its stack's only page, its control block, page tables");
-	for (int i = 0; i < BLOCKED; i++)
+	for (long i = 0; i < blocked; i++)
 		hd_semaphore_signal(&there);
 	hd_yield();
 
-	row("hd_yield to another", cost(yields, 1000000), "ns", "straight to the next one: no kernel, no scheduler loop");
-	row("hd_spawn and hd_join", cost(spawns, 200000), "ns", "the joined one runs at once, on a stack that is still warm");
-	row("semaphore there and back", cost(round_trips, 200000), "ns", "two signals, two waits, two switches");
+	row("hd_yield to another", cost(yields, repetitions(1000000)), "ns",
+	    "straight to the next one: no kernel, no scheduler loop");
+	row("hd_spawn and hd_join", cost(spawns, repetitions(200000)), "ns",
+	    "the joined one runs at once, on a stack that is still warm");
+	row("semaphore there and back", cost(round_trips, repetitions(200000)), "ns", "two signals, two waits, two switches");
 	return arg;
 }
 

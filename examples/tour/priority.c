@@ -1,4 +1,4 @@
-/* priority.c - who runs next is never a guess. */
+/* priority.c - on one worker, which process runs next is never a guess. */
 #include "chapter.h"
 
 static struct hd_semaphore alarm_bell;
@@ -14,18 +14,20 @@ static void *fire_brigade(void *arg)
 
 static void *gardener(void *arg)
 {
-	printf("  20: at last, when nobody else has anything to do\n");
+	printf("  20: at last, when no other process has anything to do\n");
 	return arg;
 }
 
 static void *citizen(void *arg)
 {
-	if (hd_spawn_at(HD_PRIORITY_SYSTEM_BACKGROUND, gardener, NULL) < 0 ||
-	    hd_spawn_at(HD_PRIORITY_TIMING, fire_brigade, NULL) < 0) /* higher: runs before hd_spawn_at returns */
-		hd_shutdown(1);
+	hd_pid low = hd_spawn_at(HD_PRIORITY_SYSTEM_BACKGROUND, gardener, NULL);
+	hd_pid high = hd_spawn_at(HD_PRIORITY_TIMING, fire_brigade, NULL); /* runs before hd_spawn_at returns */
+
 	printf("  40: rings the bell\n");
 	hd_semaphore_signal(&alarm_bell); /* and so does this */
 	printf("  40: goes on\n");
+	if (hd_join(high, NULL, HD_FOREVER) != 0 || hd_join(low, NULL, HD_FOREVER) != 0)
+		hd_shutdown(1);
 	return arg;
 }
 

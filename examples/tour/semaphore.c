@@ -16,12 +16,14 @@ static void *barista(void *arg)
 
 static void *customer(void *arg)
 {
-	if (hd_spawn(barista, NULL) < 0)
-		hd_shutdown(1);
+	hd_pid pid = hd_spawn(barista, NULL);
+
 	if (hd_semaphore_wait(&coffee, hd_after(HD_MS(100))) == -ETIMEDOUT)
-		printf("  customer: not within 100 ms (-ETIMEDOUT); well, once more\n");
+		printf("  customer: not within 100 ms (-ETIMEDOUT); again\n");
 	if (hd_semaphore_wait(&coffee, HD_FOREVER) == 0)
 		printf("  customer: thank you\n");
+	if (hd_join(pid, NULL, HD_FOREVER) != 0)
+		hd_shutdown(1);
 	return arg;
 }
 

@@ -1,10 +1,15 @@
 /* tour.c - heddle in six short programs: each is shown, then run. `make run` runs it.
  *
+ *     tour [--small] [CHAPTER...]
+ *
+ * runs the chapters with these numbers, or all; a small tour, for the tests, has fewer processes and repetitions.
+ *
  * On a terminal there are colours and progress bars; into a file goes plain text. Stderr goes where stdout goes, so that
  * heddle's own report of a deadlock stands where it belongs. */
 #define _DEFAULT_SOURCE /* dup2, isatty */
 #include "chapter.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,20 +17,26 @@ static const struct chapter {
 	const char *title, *words, *source;
 	int (*run)(void);
 } chapters[] = {
-	{ "Taking turns", "A process is a function on a stack of its own. hd_yield lets its equals run.", yield_source,
-	  chapter_yield },
+	{ "Taking turns",
+	  "A process is a function on a stack of its own. hd_yield lets the other processes of the same priority run.",
+	  yield_source, chapter_yield },
 	{ "Priorities",
-	  "From 10 to 80. The highest that can run does, at once; equals in the order in which they became ready.",
+	  "From 10 to 80. With one worker, the process with the highest priority that can run does, at once; equals run in the "
+	  "order in which they became ready.",
 	  priority_source, chapter_priority },
-	{ "Waiting", "Everything that waits takes a deadline. Only the process waits: the thread runs others meanwhile.",
+	{ "Waiting",
+	  "Every call that waits has a deadline. Only the process waits: its kernel thread runs other processes meanwhile.",
 	  semaphore_source, chapter_semaphore },
-	{ "Many", "A process that waits costs a page of stack and a little more.", many_source, chapter_many },
-	{ "Deadlock", "When nobody can ever run again, heddle says who waits for what, and hd_run returns.", deadlock_source,
-	  chapter_deadlock },
-	{ "What it costs here", "On one thread, measured now: the best of five runs.", numbers_source, chapter_numbers },
+	{ "Many",
+	  "A process that waits costs a page of stack and a little more: a million need 4.6 GB, and Linux 6.13 or a higher "
+	  "vm.max_map_count.",
+	  many_source, chapter_many },
+	{ "Deadlock", "When no process can ever run again, heddle says what each of them waits for, and hd_run returns.",
+	  deadlock_source, chapter_deadlock },
+	{ "What it costs here", "On one worker, measured now: the best of five runs.", numbers_source, chapter_numbers },
 };
 
-static bool terminal;
+static bool terminal, small;
 
 static const char *style(const char *escape)
 {
@@ -91,12 +102,20 @@ long memory_used(void)
 long how_many(void)
 {
 	const long million = 1000000, each = 6; /* kB, on the safe side */
+
+	if (small)
+		return 200;
 	long room = kilobytes("/proc/meminfo", "MemAvailable") / 2 / each;
 
 	if (room >= million)
 		return million;
 	printf("  (this machine has free memory for %s, not for a million)\n", thousands(room));
 	return room > 1000 ? room : 1000;
+}
+
+long repetitions(long n)
+{
+	return small ? n / 1000 : n;
 }
 
 static void show_source(const char *source)
@@ -109,10 +128,22 @@ static void show_source(const char *source)
 	printf("\n");
 }
 
-int main(void)
+/* Whether the chapter with this number is to be run: it is among the arguments, or there are none. */
+static bool is_wanted(int number, char **arguments)
+{
+	if (*arguments == NULL)
+		return true;
+	for (; *arguments != NULL; arguments++)
+		if (atoi(*arguments) == number)
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
 {
 	const int count = (int)(sizeof chapters / sizeof chapters[0]);
 
+	small = argc > 1 && strcmp(argv[1], "--small") == 0;
 	terminal = isatty(STDOUT_FILENO);
 	setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
 	dup2(STDOUT_FILENO, STDERR_FILENO);
@@ -122,10 +153,12 @@ int main(void)
 	printf("%sheddle: lightweight processes for C%s\n", BOLD, PLAIN);
 	for (int i = 0; i < count; i++) {
 		const struct chapter *c = &chapters[i];
+		if (!is_wanted(i + 1, argv + 1 + small))
+			continue;
 		printf("\n%s%d. %s%s\n%s\n\n", BOLD, i + 1, c->title, PLAIN, c->words);
 		show_source(c->source);
 		if (c->run() != 0) {
-			printf("This chapter did not go as it should: please report it.\n");
+			printf("This chapter has failed: please report it.\n");
 			failed = 1;
 		}
 	}

@@ -13,7 +13,10 @@ static void *count_to_ten(void *from)
 
 static void *two_counters(void *arg)
 {
-	if (hd_spawn(count_to_ten, (void *)0) < 0 || hd_spawn(count_to_ten, (void *)100) < 0)
+	hd_pid one = hd_spawn(count_to_ten, (void *)0);
+	hd_pid other = hd_spawn(count_to_ten, (void *)100);
+
+	if (hd_join(one, NULL, HD_FOREVER) != 0 || hd_join(other, NULL, HD_FOREVER) != 0)
 		hd_shutdown(1);
 	return arg;
 }

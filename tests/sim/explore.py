@@ -667,7 +667,7 @@ class Priorities(Test):
     SEEDS = 20
 
     def test_on_one_worker_examples_print_what_they_print_without_a_simulator(self):
-        for words in [program('example-sleepsort')], [program('example-sleepsort'), '9', '3', '5', '3', '1'], \
+        for words in subject('sleepsort'), subject('sleepsort', 9, 3, 5, 3, 1), \
                 [program('example-sieve')], subject('turns', 3, 4):
             usual = Said(words, env={'HEDDLE_WORKERS': '1'})
             self.assertEqual(usual.code, 0, usual)
