@@ -14,11 +14,12 @@ struct hd_barrier {
 	struct hd_waitq waiters;
 	unsigned count;	  /* callers that must meet; zeroed memory means 1: no caller waits */
 	unsigned arrived; /* callers that wait */
+	unsigned round;	  /* how often they have met */
 };
 /* A barrier for n callers. hd_barrier_init makes one of memory that is not in use; any thread. */
 #define HD_BARRIER(n)                                                                                                          \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (n), 0                                                                                      \
+		{ NULL, NULL, 0 }, (n), 0, 0                                                                                   \
 	}
 HD_API void hd_barrier_init(struct hd_barrier *b, unsigned n);
 

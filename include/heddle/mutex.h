@@ -13,10 +13,12 @@ HD_BEGIN
 
 /* How it behaves: flags for HD_MUTEX and hd_mutex_init. */
 enum {
-	HD_BY_PRIORITY = 1, /* unlocking looks at every waiter, and hands it to the first of those with the highest priority */
+	HD_BY_PRIORITY = 1, /* unlocking hands it to the first of the waiters with the highest priority */
 	HD_INHERIT = 2, /* the owner has at least its waiters' priority, through chains of such mutexes; handed over in order */
 	HD_IN_ORDER = 4 /* unlocking hands it to the first waiter; slower when processes on several workers want it */
 };
+
+struct hd__ranked;
 
 /* All of it is private. It may be freed as soon as it is free and no caller will use it again. */
 struct hd_mutex {
@@ -27,12 +29,13 @@ struct hd_mutex {
 	unsigned depth;		    /* times locked by its owner */
 	int64_t owner;		    /* id of a process; below 0: of a plain thread; 0: free */
 	struct hd_mutex *next_held; /* HD_INHERIT: the owner's next */
+	struct hd__ranked *highest; /* HD_BY_PRIORITY, HD_INHERIT: the waiters by their priority */
 };
 
 /* A free mutex with flags from above; 0 is none. hd_mutex_init makes one of memory that is not in use; any thread. */
 #define HD_MUTEX(flags)                                                                                                        \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, NULL                                                               \
+		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, NULL, NULL                                                         \
 	}
 HD_API void hd_mutex_init(struct hd_mutex *m, unsigned flags);
 

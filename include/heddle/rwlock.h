@@ -1,35 +1,40 @@
 /* heddle/rwlock.h - many readers or one writer.
  *
- * A read-write lock is held by any number of readers, or by one writer. A caller that cannot have it waits in line; which
- * waiters go first is an attribute. Zeroed memory is a free lock that serves readers and writers in the order they came. */
+ * A read-write lock is held by any number of readers, or by one writer. A caller that cannot have it waits in line; which waiters go
+ * first is an attribute. Readers are handed the lock. A writer is woken when it is free, and competes with writers that come: so no
+ * process has it for writing while it waits for a worker. A waiter that has waited for a millisecond gets it next, so that none starves;
+ * HD_IN_ORDER is for strict order. Zeroed memory is a free lock that prefers nobody. */
 #ifndef HEDDLE_RWLOCK_H
 #define HEDDLE_RWLOCK_H
 
-#include <heddle/base.h>
+#include <heddle/mutex.h>
 
 HD_BEGIN
 
-/* Which waiters go first. */
+/* Which waiters go first: for HD_RWLOCK and hd_rwlock_init, alone or with HD_IN_ORDER (`HD_PREFER_WRITERS | HD_IN_ORDER`). Then unlocking
+ * hands it to the first waiter also if that is a writer, and time changes nothing: with a preference, the others may starve. */
 enum hd_rwlock_prefers {
 	HD_PREFER_NOBODY = 0, /* first come, first served: a reader that comes after a writer waits for it */
-	HD_PREFER_READERS,    /* readers wait only for a writer that has it: writers may starve */
-	HD_PREFER_WRITERS     /* readers wait for all writers that wait: readers may starve */
+	HD_PREFER_READERS,    /* readers wait only for a writer that has it, or that has waited for a millisecond */
+	HD_PREFER_WRITERS     /* readers wait for all writers that wait, unless they have waited for a millisecond */
 };
 
 /* All of it is private. */
 struct hd_rwlock {
-	struct hd_waitq waiters;
-	unsigned char prefers;
-	unsigned readers;	  /* holds for reading */
-	unsigned writers_waiting; /* undecided, or about to be taken out */
-	int64_t writer;		  /* that has it: id of a process; below 0: of a plain thread; 0: none */
+	struct hd_waitq waiters;      /* those that it prefers come first */
+	unsigned char how;	      /* enum hd_rwlock_prefers, HD_IN_ORDER */
+	unsigned char waking;	      /* a writer was woken to compete, and has not tried yet: 1 + unlocks since; else 0 */
+	unsigned readers;	      /* holds for reading */
+	unsigned writers_waiting;     /* or woken, and about to try */
+	int64_t writer;		      /* that has it: id of a process; below 0: of a plain thread; 0: none */
+	struct hd_waiter *last_first; /* the last of the waiters that it prefers */
 };
 /* A free lock. hd_rwlock_init makes one of memory that is not in use; any thread. */
-#define HD_RWLOCK(prefers)                                                                                                     \
+#define HD_RWLOCK(how)                                                                                                         \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (prefers), 0, 0, 0                                                                          \
+		{ NULL, NULL, 0 }, (how), 0, 0, 0, 0, NULL                                                                     \
 	}
-HD_API void hd_rwlock_init(struct hd_rwlock *l, enum hd_rwlock_prefers prefers);
+HD_API void hd_rwlock_init(struct hd_rwlock *l, unsigned how);
 
 /* Takes it for reading, or for writing. Returns 0; -ETIMEDOUT; -ECANCELED; -EDEADLK when the caller has it for writing;
  * -EOVERFLOW, to a reader, when 2^32 - 1 readers have it. A reader that takes it again while a writer waits may wait for

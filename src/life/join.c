@@ -67,11 +67,11 @@ void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_
 }
 
 /* The joiner gives up; another caller may join. */
-static struct hd_waiter *stop_joining(struct hd_worker *w, struct hd_waiter *x)
+static void stop_joining(struct hd_worker *w, struct hd_waiter *x)
 {
 	(void)w;
 	hd__join_let_go_locked((struct hd_process *)((char *)x->queue - offsetof(struct hd_process, news)));
-	return NULL;
+	hd__waitq_unlock(x->queue);
 }
 
 static inline bool is_alive(struct hd__caller caller, hd_pid pid)

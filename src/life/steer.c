@@ -54,8 +54,9 @@ static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 	}
 }
 
-/* p waits, and has another priority than before: so may the owner of the mutex that it waits for, and so on along the chain. The next
- * owner's worker is asked by a nudge. A circle ends where nothing changes any more. */
+/* p waits, and has another priority than before: another rank then, where waiters have ranks; and the owner of the mutex that it waits for
+ * may have another priority, and so on along the chain. The next owner's worker is asked by a nudge. A circle ends where nothing changes any
+ * more. */
 static void pass_boost_on(struct hd_worker *w, struct hd_process *p)
 {
 	hd_pid owner = w->sched->hooks.boosts(w->sched, p);
@@ -81,7 +82,7 @@ static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control
 	if (waits) {
 		int priority = hd__effective_priority(control);
 		if (priority != p->priority) {
-			st_rlx(&p->priority, (uint8_t)priority);
+			st_seq(&p->priority, (uint8_t)priority); /* pairs with hd__rank */
 			pass_boost_on(w, p);
 		}
 		enum hd__outcome off = hd__called_off(p, control, ld_rlx(&p->rules));

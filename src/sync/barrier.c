@@ -1,9 +1,8 @@
 /* sync/barrier.c - a place where n must meet.
  *
  * Owns:       struct hd_barrier.
- * Invariant:  `arrived` is the number of waiters in the queue; none of them has been let go. Every waiter that is in the queue
- *             when the last caller comes is let go, also one whose deadline has just come: its number is 1 then, and its wait
- *             succeeds.
+ * Invariant:  `arrived` is the number of waiters in the queue whose number is `round`. When the last caller comes, the next round
+ *             begins, and all who wait for the old one are let go, also one whose deadline comes before that has been done: its wait succeeds.
  * Locking:    the wait queue's lock guards all of it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -16,21 +15,17 @@ void hd_barrier_init(struct hd_barrier *b, unsigned n)
 	*b = (struct hd_barrier){ .count = n };
 }
 
-static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
+/* x was called off, or its deadline came; in time, or when its round was over: then it says so in its data. */
+static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_barrier *b = (struct hd_barrier *)((char *)x->queue - offsetof(struct hd_barrier, waiters));
 
 	(void)w;
-	b->arrived -= x->number == 0;
-	return NULL;
-}
-
-static struct hd_waiter *let_all_go_locked(struct hd_worker *w, struct hd_barrier *b)
-{
-	for (struct hd_waiter *x = b->waiters.head; x != NULL; x = x->next)
-		x->number = 1;
-	b->arrived = 0;
-	return hd__waitq_claim_all(w, &b->waiters, HD__GRANTED, HD_WAIT_NONE);
+	if (x->number == b->round)
+		b->arrived--;
+	else
+		x->data = b;
+	hd__waitq_unlock(&b->waiters);
 }
 
 int hd_barrier_wait(struct hd_barrier *b, hd_time until)
@@ -42,14 +37,14 @@ int hd_barrier_wait(struct hd_barrier *b, hd_time until)
 		return err;
 	hd__waitq_lock(&b->waiters);
 	if (b->arrived + 1 >= b->count) {
-		struct hd_waiter *chain = let_all_go_locked(w, b);
-		hd__waitq_unlock(&b->waiters);
-		hd__unpark_all(w, chain);
+		b->arrived = 0;
+		b->round++;
+		hd__waitq_serve_all(w, &b->waiters, HD__GRANTED, NULL);
 		hd__leave_call(w);
 		return 1;
 	}
 	b->arrived++;
-	struct hd_waiter x = { .left = waiter_left };
+	struct hd_waiter x = { .left = waiter_left, .number = b->round };
 	err = hd__park_as(w, &x, &b->waiters, until, HD_WAIT_BARRIER, NULL);
-	return x.number == 1 ? 0 : err;
+	return x.data != NULL ? 0 : err;
 }

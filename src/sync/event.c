@@ -1,7 +1,7 @@
 /* sync/event.c - something that has happened, or not yet.
  *
  * Owns:       struct hd_event.
- * Invariant:  an event that is set has no undecided waiters.
+ * Invariant:  an event that is set has no undecided waiters, but for those that the call which set it is about to serve.
  * Locking:    the wait queue's lock guards all of it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -50,20 +50,18 @@ int hd_event_try_wait(struct hd_event *e)
 int hd_event_set(struct hd_event *e)
 {
 	struct hd_worker *w = hd__enter_call();
-	struct hd_waiter *chain;
 
 	hd__waitq_lock(&e->waiters);
 	if (e->flags & HD_EVENT_AUTO) {
-		chain = hd__waitq_claim(w, &e->waiters, HD__GRANTED);
-		if (chain != NULL)
-			chain->next = NULL;
-		mark_locked(e, chain == NULL);
+		struct hd_waiter *x = hd__waitq_claim(w, &e->waiters, HD__GRANTED);
+		mark_locked(e, x == NULL);
+		hd__waitq_unlock(&e->waiters);
+		if (x != NULL)
+			hd__unpark_claimed(w, x);
 	} else {
-		chain = hd__waitq_claim_all(w, &e->waiters, HD__GRANTED, HD_WAIT_NONE);
 		mark_locked(e, true);
+		hd__waitq_serve_all(w, &e->waiters, HD__GRANTED, NULL);
 	}
-	hd__waitq_unlock(&e->waiters);
-	hd__unpark_all(w, chain);
 	hd__leave_call(w);
 	return 0;
 }

@@ -18,10 +18,16 @@ static struct hd_mutex *mutex_of(const struct hd_waiter *x)
 	return (struct hd_mutex *)((char *)(uintptr_t)x->owner - offsetof(struct hd_mutex, owner));
 }
 
+static void pass_on(struct hd_worker *w, struct hd_waiter *x)
+{
+	hd__mutex_pass_to(w, mutex_of(x), x);
+}
+
 int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until)
 {
 	struct hd_worker *w;
-	struct hd_waiter x = { .owner = &m->owner, .rules = HD__HEEDS_LATER }, *next;
+	struct hd__ranked x = { .waiter = { .owner = &m->owner, .rules = HD__HEEDS_LATER } };
+	struct hd_waiter *next;
 
 	if (!hd_mutex_is_mine(m))
 		return -EPERM;
@@ -32,12 +38,12 @@ int hd_condition_wait(struct hd_condition *c, struct hd_mutex *m, hd_time until)
 		hd__leave_quietly(w);
 		return -ETIMEDOUT; /* the mutex is not given up for a mere try */
 	}
-	x.data = (void *)(intptr_t)hd__owner_self(w);
+	x.waiter.data = (void *)(intptr_t)hd__owner_self(w);
 	hd__waitq_lock(&c->waiters);
-	unsigned depth = x.number = hd__mutex_release(w, m, &next);
+	unsigned depth = x.waiter.number = hd__mutex_release(w, m, &next);
 	if (next != NULL)
 		hd__unpark_claimed(w, next); /* enqueues `next`; does not switch */
-	err = hd__park_as(w, &x, &c->waiters, until, HD_WAIT_CONDITION, NULL);
+	err = hd__park_as(w, &x.waiter, &c->waiters, until, HD_WAIT_CONDITION, NULL);
 	if (err == 0)
 		hd__mutex_passed(m, depth);
 	else
@@ -55,7 +61,7 @@ int hd_condition_signal(struct hd_condition *c)
 	struct hd_waiter *x = hd__waitq_claim(w, &c->waiters, HD__GRANTED);
 	hd__waitq_unlock(&c->waiters);
 	if (x != NULL)
-		hd__mutex_pass_to(w, mutex_of(x), x);
+		pass_on(w, x);
 	hd__leave_call(w);
 	return 0;
 }
@@ -65,13 +71,7 @@ int hd_condition_signal_all(struct hd_condition *c)
 	struct hd_worker *w = hd__enter_call();
 
 	hd__waitq_lock(&c->waiters);
-	struct hd_waiter *chain = hd__waitq_claim_all(w, &c->waiters, HD__GRANTED, HD_WAIT_NONE);
-	hd__waitq_unlock(&c->waiters);
-	while (chain != NULL) {
-		struct hd_waiter *x = chain;
-		chain = x->next; /* x may be gone, or in another queue, once it is passed on */
-		hd__mutex_pass_to(w, mutex_of(x), x);
-	}
+	hd__waitq_serve_all(w, &c->waiters, HD__GRANTED, pass_on);
 	hd__leave_call(w);
 	return 0;
 }

@@ -3,7 +3,7 @@
  * Owns:       struct hd_mutex; each process's list of the HD_INHERIT mutexes that it owns.
  * Invariant:  a free mutex with an order (any flag) has no undecided waiters: unlocking hands it to one of them. A free mutex
  *             without an order may have some, and then one of them has been woken to try (`waking`), or is about to be; but
- *             once a waiter has waited for LATE, the mutex is handed over too (`overdue`).
+ *             once a waiter has waited for HD__LATE, the mutex is handed over too (`overdue`).
  * Locking:    the wait queue's lock guards all of it; `owner` may be read without.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -17,9 +17,7 @@ void hd_mutex_init(struct hd_mutex *m, unsigned flags)
 	*m = (struct hd_mutex){ .flags = (unsigned char)flags };
 }
 
-#define LATE HD_MS(1)
 #define SUSPENDED_MAX 8
-#define WAKE_AGAIN 200 /* unlocks after which another waiter is woken, if the woken one has not tried: it may be suspended */
 
 /* Whether unlocking hands it over. Else it goes to the first process that takes it: if it were handed to a process that has yet
  * to get a worker, no process could use it until then, and with two workers processes would queue behind each other for
@@ -57,14 +55,31 @@ static void let_go(struct hd_worker *w, struct hd_mutex *m)
 	*link = m->next_held;
 }
 
+static inline bool is_ranked(const struct hd_mutex *m)
+{
+	return m->flags & (HD_BY_PRIORITY | HD_INHERIT);
+}
+
+/* Has the owner of a mutex with HD_INHERIT find its boost anew, on its home worker, when the lock is released. */
+static void boost_owner(struct hd_worker *w, struct hd_mutex *m)
+{
+	if (!(m->flags & HD_INHERIT) || m->owner <= 0)
+		return;
+	struct hd__sched *sched = w != NULL ? w->sched : hd__gate_enter();
+	if (sched != NULL)
+		hd__ask_reboost(sched, m->owner);
+	if (sched != NULL && w == NULL)
+		hd__gate_leave();
+}
+
 /* A waiter that leaves without the mutex does not boost its owner any more. */
-static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
+static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_mutex *m = (struct hd_mutex *)((char *)x->queue - offsetof(struct hd_mutex, waiters));
 
-	if (w != NULL && m->owner > 0)
-		hd__ask_reboost(w->sched, m->owner); /* the owner's home finds the boost when this lock is released */
-	return NULL;
+	hd__unrank(m, (struct hd__ranked *)x);
+	boost_owner(w, m);
+	hd__waitq_unlock(&m->waiters);
 }
 
 /* Locking it is no cancellation point; and to enter a monitor again ignores termination too, so that cleanups run owning the mutex. */
@@ -100,17 +115,16 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 		}
 		hd_time now = m->waiters.head != NULL || m->owner != 0 ? hd__exact_time(w) : since;
 		if (m->owner == 0 || m->owner == me) { /* else another process took it before we ran */
-			const struct hd_waiter *next = m->waiters.head;
 			if (m->owner == 0)
 				m->waking = 0; /* the caller is the one that was woken to try */
-			m->overdue = next != NULL && next->since != 0 && now - next->since >= LATE;
+			m->overdue = hd__is_late(m->waiters.head, now);
 			own_locked(m, me, depth);
 			hd__waitq_unlock(&m->waiters);
 			hd__leave_quietly(w);
 			return 0;
 		}
 		m->waking = 0;
-		m->overdue = now - since >= LATE;
+		m->overdue = now - since >= HD__LATE;
 	}
 }
 
@@ -119,14 +133,17 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 {
 	if (likely(!has_order(m)))
 		return compete_for(w, m, me, depth, until, why, false);
-	struct hd_waiter x = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .rules = rules_of(why) };
-	if (m->flags & HD_INHERIT && w != NULL && until > 0) {
-		x.left = waiter_left;
-		x.boosts = m->owner > 0;
-		if (x.boosts)
-			hd__ask_reboost(w->sched, m->owner); /* the owner's home finds the boost when we are in the queue */
+	struct hd__ranked x = {
+		.waiter = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .rules = rules_of(why) }
+	};
+	if (is_ranked(m) && until > 0) {
+		x.waiter.process = w != NULL ? w->current : NULL;
+		x.waiter.left = waiter_left;
+		x.waiter.boosts = m->flags & HD_INHERIT && m->owner > 0;
+		hd__rank(m, &x);
+		boost_owner(w, m);
 	}
-	int err = hd__park_as(w, &x, &m->waiters, until, why, NULL);
+	int err = hd__park_as(w, &x.waiter, &m->waiters, until, why, NULL);
 	if (err == 0 && m->flags & HD_INHERIT)
 		hold(m); /* the previous owner has handed it to the caller */
 	return err;
@@ -185,15 +202,24 @@ __attribute__((noinline)) static struct hd_waiter *claim_next(struct hd_worker *
 
 	if (hd__is_forked(w, m->owner)) {
 		hd__waitq_forget(&m->waiters);
+		m->highest = NULL;
 		m->waking = 0;
 		return NULL;
 	}
-	if (m->flags & HD_BY_PRIORITY)
-		return hd__waitq_claim_best(w, &m->waiters, HD__GRANTED);
-	if (has_order(m))
-		return hd__waitq_claim(w, &m->waiters, HD__GRANTED);
-	while ((x = first_that_comes(m)) != NULL && !hd__waitq_claim_one(w, &m->waiters, x, HD__GRANTED))
-		;
+	if (m->flags & HD_BY_PRIORITY) {
+		do {
+			if ((x = (struct hd_waiter *)m->highest) == NULL)
+				break;
+			hd__unrank(m, m->highest);
+		} while (!hd__waitq_claim_one(w, &m->waiters, x, HD__GRANTED));
+	} else if (has_order(m)) {
+		x = hd__waitq_claim(w, &m->waiters, HD__GRANTED);
+		if (x != NULL && is_ranked(m))
+			hd__unrank(m, (struct hd__ranked *)x);
+	} else {
+		while ((x = first_that_comes(m)) != NULL && !hd__waitq_claim_one(w, &m->waiters, x, HD__GRANTED))
+			;
+	}
 	return x;
 }
 
@@ -203,28 +229,19 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m,
 {
 	struct hd_waiter *next = NULL;
 
-	if (m->waiters.head != NULL && (m->waking == 0 || m->waking > WAKE_AGAIN))
+	if (!hd__one_is_coming(&m->waking) && m->waiters.head != NULL)
 		next = claim_next(w, m);
 	/* If the caller is about to wait, a waiter that is at home here runs at once: it need not compete. */
 	bool runs_next = waits && next != NULL && w != NULL && w->runq.highest == 0 && next->process != NULL &&
 			 ld_rlx(&next->process->home) == w;
 	if (next == NULL || !(has_order(m) || m->overdue || runs_next)) {
 		own_locked(m, 0, 0);
-		m->waking = next != NULL ? 1 : m->waking + (m->waking != 0 && m->waking <= WAKE_AGAIN);
+		if (next != NULL)
+			m->waking = 1;
 	} else {
 		own_locked(m, (int64_t)(intptr_t)next->data, next->number);
 	}
 	return next;
-}
-
-/* Has the owner `pid` find its boost anew. The wait of `waits` has not ended: so its runtime does not end. */
-static void boost_owner(struct hd_worker *w, const struct hd_process *waits, int64_t pid)
-{
-	if (w == NULL)
-		hd__gate_enter_surely();
-	hd__ask_reboost(ld_rlx(&waits->home)->sched, pid);
-	if (w == NULL)
-		hd__gate_leave();
 }
 
 /* The caller gives the mutex up, whose lock is held and will be released. Returns the waiter to unpark, or NULL. */
@@ -235,8 +252,8 @@ static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m, bool w
 	if (unlikely(inherit && w != NULL))
 		let_go(w, m);
 	struct hd_waiter *next = pass_on_locked(w, m, waits);
-	if (unlikely(inherit && m->owner > 0 && m->waiters.head != NULL))
-		boost_owner(w, next->process, m->owner); /* the new owner is boosted by the waiters that are left */
+	if (unlikely(inherit && m->waiters.head != NULL))
+		boost_owner(w, m); /* the new owner is boosted by the waiters that are left */
 	hd__waitq_unlock(&m->waiters);
 	if (unlikely(inherit && w != NULL))
 		hd__boost_self(w, w->current);
@@ -315,15 +332,18 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	hd__waitq_lock(&m->waiters);
 	st_rlx(&x->queue, &m->waiters);
 	st_rel(&x->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER); /* pairs with hd__wait_abandon */
-	st_rel(&x->why, HD_WAIT_REENTER);				  /* pairs with wanted_by in sync/inherit.c */
+	st_seq(&x->why, HD_WAIT_REENTER);				  /* pairs with wanted_by in sync/inherit.c */
 	if (p != NULL) {
 		st_rlx(&p->why, HD_WAIT_REENTER);
 		st_rlx(&p->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER);
 	}
 	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
-		if (unlikely(m->flags & HD_INHERIT && p != NULL && m->owner > 0))
-			boost_owner(w, p, m->owner);
+		if (unlikely(is_ranked(m))) {
+			x->left = waiter_left;
+			hd__rank(m, (struct hd__ranked *)x);
+			boost_owner(w, m);
+		}
 		hd__waitq_unlock(&m->waiters);
 		return;
 	}

@@ -23,9 +23,7 @@ static void done(struct hd_once *once)
 	hd__waitq_lock(&once->waiters);
 	st_rel(&once->state, DONE); /* pairs with hd_once_is_done's acquire */
 	st_rlx(&once->doer, 0);
-	struct hd_waiter *chain = hd__waitq_claim_all(w, &once->waiters, HD__GRANTED, HD_WAIT_NONE);
-	hd__waitq_unlock(&once->waiters);
-	hd__unpark_all(w, chain);
+	hd__waitq_serve_all(w, &once->waiters, HD__GRANTED, NULL);
 	hd__leave_call(w);
 }
 

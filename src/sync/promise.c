@@ -46,9 +46,7 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 	p->value = value;
 	p->err = err;
 	st_rel(&p->state, state); /* pairs with state_of's acquire */
-	struct hd_waiter *chain = hd__waitq_claim_all(w, &p->waiters, HD__GRANTED, HD_WAIT_NONE);
-	hd__waitq_unlock(&p->waiters);
-	hd__unpark_all(w, chain);
+	hd__waitq_serve_all(w, &p->waiters, HD__GRANTED, NULL);
 	return 0;
 }
 

@@ -299,9 +299,7 @@ int hd_queue_close(hd_queue *q)
 	hd__waitq_lock(&q->waiters);
 	int err = q->closed ? -EALREADY : 0;
 	st_rlx(&q->closed, true);
-	struct hd_waiter *chain = hd__waitq_claim_all(w, &q->waiters, HD__CLOSED, HD_WAIT_NONE);
-	hd__waitq_unlock(&q->waiters);
-	hd__unpark_all(w, chain);
+	hd__waitq_serve_all(w, &q->waiters, HD__CLOSED, NULL);
 	hd__leave_call(w);
 	return err;
 }

@@ -1,93 +1,153 @@
 /* sync/rwlock.c - many readers or one writer.
  *
  * Owns:       struct hd_rwlock.
- * Invariant:  no undecided waiter could have it: an unlock, and a waiter that leaves the queue without it, admit the waiters
- *             that can have it now.
+ * Invariant:  no undecided waiter could have it, unless a writer that was woken to try is on its way (`waking`): an unlock, and a waiter
+ *             that leaves the queue without it, admit the waiters that can have it now. If it prefers readers or writers, these are the
+ *             first in the queue, up to `last_first`.
  * Locking:    the wait queue's lock guards all of it.
- * Callers:    a process or a plain thread. */
+ * Callers:    a process or a plain thread.
+ *
+ * Readers are handed the lock, and a writer is woken to try. A reader that has the lock and no worker yet keeps out writers alone; a
+ * writer would keep out all. But no reader passes a writer that has been woken, unless the lock prefers readers: that writer would
+ * find it held again and again, and the readers behind it would wait meanwhile, though they could all read. */
 #include <errno.h>
 #include <heddle/rwlock.h>
 #include <limits.h>
 
 #include "sync/sync.h"
 
-void hd_rwlock_init(struct hd_rwlock *l, enum hd_rwlock_prefers prefers)
+void hd_rwlock_init(struct hd_rwlock *l, unsigned how)
 {
-	*l = (struct hd_rwlock){ .prefers = (unsigned char)prefers };
+	*l = (struct hd_rwlock){ .how = (unsigned char)how };
 }
 
-/* Whether a reader that comes now need not wait. */
-static bool may_read_locked(const struct hd_rwlock *l)
+/* The waiters that go first; HD_WAIT_NONE: all alike. */
+static enum hd_wait preferred(const struct hd_rwlock *l)
 {
-	if (l->writer != 0)
-		return false;
-	switch (l->prefers) {
-	case HD_PREFER_READERS:
-		return true;
-	case HD_PREFER_WRITERS:
-		return l->writers_waiting == 0;
-	default:
-		return l->waiters.head == NULL;
-	}
+	unsigned prefers = l->how & ~(unsigned)HD_IN_ORDER;
+
+	return prefers == HD_PREFER_READERS ? HD_WAIT_READ : prefers == HD_PREFER_WRITERS ? HD_WAIT_WRITE : HD_WAIT_NONE;
 }
 
-static struct hd_waiter *first_that(const struct hd_rwlock *l, enum hd_wait why)
+/* The first of the waiters that it does not prefer, if it prefers some, and that waiter has waited for so long that it is next; else
+ * NULL. */
+static struct hd_waiter *late_one(struct hd_worker *w, const struct hd_rwlock *l)
 {
-	struct hd_waiter *x = l->waiters.head;
+	struct hd_waiter *x = l->last_first != NULL ? l->last_first->next : l->waiters.head;
 
-	while (x != NULL && x->why != why)
-		x = x->next;
+	if (x == NULL || l->how & HD_IN_ORDER || preferred(l) == HD_WAIT_NONE || !hd__is_late(x, hd__exact_time(w)))
+		return NULL;
 	return x;
 }
 
-/* The waiter that is next, once it can have the lock; NULL: there is none. */
-static struct hd_waiter *next_locked(const struct hd_rwlock *l)
+/* Whether a reader that comes now need not wait. */
+static bool may_read_locked(struct hd_worker *w, const struct hd_rwlock *l)
 {
-	struct hd_waiter *preferred = NULL;
-
-	if (l->prefers == HD_PREFER_READERS)
-		preferred = first_that(l, HD_WAIT_READ);
-	else if (l->prefers == HD_PREFER_WRITERS)
-		preferred = first_that(l, HD_WAIT_WRITE);
-	return preferred != NULL ? preferred : l->waiters.head;
+	if (l->writer != 0)
+		return false;
+	return l->writers_waiting == 0 || (preferred(l) == HD_WAIT_READ && late_one(w, l) == NULL);
 }
 
-/* Admits all waiters that can have it now. Returns them, to be unparked when the queue's lock is released. */
-static struct hd_waiter *admit_locked(struct hd_worker *w, struct hd_rwlock *l)
+static bool is_free(const struct hd_rwlock *l)
 {
-	struct hd_waiter *chain = NULL, **end = &chain, *x;
+	return l->writer == 0 && l->readers == 0;
+}
 
-	while (l->writer == 0 && (x = next_locked(l)) != NULL) {
+/* x is being taken out of the queue, or has not joined it. */
+static void forget(struct hd_rwlock *l, const struct hd_waiter *x)
+{
+	if (l->last_first == x)
+		l->last_first = x->prev;
+}
+
+/* Admits a waiter that can have it now. Returns it, claimed: it has the lock (x->number is 1), or is a writer that may try; NULL when
+ * there is none. */
+static struct hd_waiter *admit_next(struct hd_worker *w, void *lock)
+{
+	struct hd_rwlock *l = lock;
+
+	while (l->writer == 0 && l->waiters.head != NULL) {
+		struct hd_waiter *late = late_one(w, l), *x = late != NULL ? late : l->waiters.head;
 		bool writes = x->why == HD_WAIT_WRITE;
-		if (writes && l->readers > 0)
-			break;
-		if (!hd__waitq_claim_one(w, &l->waiters, x, HD__GRANTED))
+		if ((writes && l->readers > 0) || (l->readers == 0 && hd__one_is_coming(&l->waking)))
+			return NULL;
+		bool claimed = hd__waitq_claim_one(w, &l->waiters, x, HD__GRANTED);
+		forget(l, x);
+		if (!claimed)
 			continue;
-		if (writes) {
+		if (!writes) {
+			l->readers++;
+			x->number = 1;
+		} else if (l->how & HD_IN_ORDER || late != NULL || hd__is_late(x, hd__exact_time(w))) {
 			l->writers_waiting--;
 			st_rlx(&l->writer, (int64_t)(intptr_t)x->data);
+			x->number = 1;
 		} else {
-			l->readers++;
+			l->waking = 1;
 		}
-		*end = x;
-		end = &x->next;
+		return x;
 	}
-	return chain;
+	return NULL;
 }
 
 /* x leaves without the lock: waiters behind it may be able to have it now. */
-static struct hd_waiter *waiter_left(struct hd_worker *w, struct hd_waiter *x)
+static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_rwlock *l = (struct hd_rwlock *)((char *)x->queue - offsetof(struct hd_rwlock, waiters));
 
+	forget(l, x);
 	l->writers_waiting -= x->why == HD_WAIT_WRITE;
-	return admit_locked(w, l);
+	hd__waitq_serve(w, &l->waiters, admit_next, l);
 }
 
-static int wait_for(struct hd_worker *w, struct hd_rwlock *l, int64_t me, hd_time until, enum hd_wait why)
+/* Waits in line for the lock, whose queue is locked; `again`: before the others of its kind. */
+static int wait_in_line(struct hd_worker *w, struct hd_rwlock *l, struct hd_waiter *x, hd_time until, enum hd_wait why,
+			bool again)
 {
-	struct hd_waiter x = { .data = (void *)(intptr_t)me, .left = waiter_left, .owner = &l->writer };
-	return hd__park_as(w, &x, &l->waiters, until, why, NULL);
+	bool first = why == preferred(l);
+
+	x->left = waiter_left;
+	x->owner = &l->writer;
+	x->ahead = true;
+	if (first)
+		x->behind = again ? NULL : l->last_first;
+	else
+		x->behind = again ? l->last_first : l->waiters.tail;
+	x->prev = x->behind; /* if it does not come to wait: see forget */
+	if (first && x->behind == l->last_first)
+		l->last_first = x;
+	return hd__park_as(w, x, &l->waiters, until, why, NULL);
+}
+
+/* When a wait begins; 0 where that does not matter. */
+static hd_time since(struct hd_worker *w, const struct hd_rwlock *l, hd_time until)
+{
+	return until > 0 && !(l->how & HD_IN_ORDER) ? hd__exact_time(w) : 0;
+}
+
+static int wait_to_write(struct hd_worker *w, struct hd_rwlock *l, int64_t me, hd_time until)
+{
+	hd_time began = since(w, l, until);
+
+	l->writers_waiting++;
+	for (bool again = false;; again = true) {
+		struct hd_waiter x = { .data = (void *)(intptr_t)me, .since = began };
+		int err = wait_in_line(w, l, &x, until, HD_WAIT_WRITE, again);
+		if (err != 0 || x.number == 1)
+			return err;
+		w = hd__self();
+		if (w != NULL)
+			hd__enter(w);
+		hd__waitq_lock(&l->waiters);
+		l->waking = 0; /* if another writer was woken too, one more will be: no harm */
+		if (is_free(l)) {
+			l->writers_waiting--;
+			st_rlx(&l->writer, me);
+			hd__waitq_unlock(&l->waiters);
+			hd__leave_quietly(w);
+			return 0;
+		}
+	}
 }
 
 int hd_rwlock_read(struct hd_rwlock *l, hd_time until)
@@ -97,16 +157,17 @@ int hd_rwlock_read(struct hd_rwlock *l, hd_time until)
 
 	if (err != 0)
 		return err;
-	int64_t me = hd__owner_self(w);
 	hd__waitq_lock(&l->waiters);
-	if (l->writer == me)
+	if (l->writer == hd__owner_self(w)) {
 		err = -EDEADLK;
-	else if (l->readers == UINT_MAX)
+	} else if (l->readers == UINT_MAX) {
 		err = -EOVERFLOW;
-	else if (!may_read_locked(l))
-		return wait_for(w, l, me, until, HD_WAIT_READ);
-	else
+	} else if (!may_read_locked(w, l)) {
+		struct hd_waiter x = { .since = since(w, l, until) };
+		return wait_in_line(w, l, &x, until, HD_WAIT_READ, false);
+	} else {
 		l->readers++;
+	}
 	hd__waitq_unlock(&l->waiters);
 	hd__leave_quietly(w);
 	return err;
@@ -121,14 +182,12 @@ int hd_rwlock_write(struct hd_rwlock *l, hd_time until)
 		return err;
 	int64_t me = hd__owner_self(w);
 	hd__waitq_lock(&l->waiters);
-	if (l->writer == me) {
+	if (l->writer == me)
 		err = -EDEADLK;
-	} else if (l->writer != 0 || l->readers > 0) {
-		l->writers_waiting++;
-		return wait_for(w, l, me, until, HD_WAIT_WRITE);
-	} else {
+	else if (!is_free(l))
+		return wait_to_write(w, l, me, until);
+	else
 		st_rlx(&l->writer, me);
-	}
 	hd__waitq_unlock(&l->waiters);
 	hd__leave_quietly(w);
 	return err;
@@ -148,7 +207,6 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 {
 	struct hd_worker *w = hd__enter_call();
 	int64_t me = hd__owner_self(w);
-	struct hd_waiter *chain = NULL;
 	int err = 0;
 
 	hd__waitq_lock(&l->waiters);
@@ -163,9 +221,9 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 	else
 		err = -EPERM;
 	if (err == 0)
-		chain = admit_locked(w, l);
-	hd__waitq_unlock(&l->waiters);
-	hd__unpark_all(w, chain);
+		hd__waitq_serve(w, &l->waiters, admit_next, l);
+	else
+		hd__waitq_unlock(&l->waiters);
 	hd__leave_call(w);
 	return err;
 }

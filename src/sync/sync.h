@@ -36,11 +36,44 @@ static inline int hd__try(int err)
 	return err == -ETIMEDOUT ? -EAGAIN : err;
 }
 
+/* For how long a waiter may be passed by others that take a lock freely. */
+#define HD__LATE HD_MS(1)
+
+/* Whether x has waited for that long; `now` is the exact time. */
+static inline bool hd__is_late(const struct hd_waiter *x, hd_time now)
+{
+	return x != NULL && x->since != 0 && now - x->since >= HD__LATE;
+}
+
+/* Whether a waiter that was woken to compete is still on its way: *waking, which counts how often this was asked. After many times another
+ * one is woken: the first may be suspended. */
+static inline bool hd__one_is_coming(unsigned char *waking)
+{
+	enum { OFTEN = 200 };
+
+	if (*waking == 0 || *waking > OFTEN)
+		return false;
+	++*waking;
+	return true;
+}
+
+/* A waiter of a mutex, by its level (rank.c). */
+struct hd__ranked {
+	struct hd_waiter waiter;
+	struct hd__ranked *next, *prev; /* of the same level: a ring */
+	struct hd__ranked *below;	/* the first of its level: the first of the next lower one, or NULL */
+	uint8_t level;			/* 0: it has no rank */
+};
+
+/* Under the lock of the mutex's queue: x, whose process is known, has a rank from now on; has none any more. */
+void hd__rank(struct hd_mutex *m, struct hd__ranked *x);
+void hd__unrank(struct hd_mutex *m, struct hd__ranked *x);
+
 /* Finds p's boost; returns its control word then. Inside its home's lane; no locks are held (a hook of life/). */
 uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
 
-/* The process that p boosts: the owner of the mutex with HD_INHERIT that p waits for; 0: none. Inside the lane of p's home (a hook of
- * life/). */
+/* The priority of p, which waits, has changed: so does its rank among the waiters of a mutex. Returns the process that p boosts, the owner
+ * of that mutex if it has HD_INHERIT; 0: none. Inside the lane of p's home; no locks are held (a hook of life/). */
 hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p);
 
 /* Calls fn(arg), and leave(what) afterwards, also if fn ends the process. */
@@ -49,7 +82,8 @@ void hd__protected(void (*fn)(void *arg), void *arg, void (*leave)(void *what), 
 /* For conditions: gives up the mutex, which the caller owns, however deep, and answers how deep; *next is to be unparked. */
 unsigned hd__mutex_release(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter **next);
 
-/* x, which the caller has claimed, gets the mutex, as deep as x->number says, now or in its turn: then it is unparked. */
+/* x, which the caller has claimed, gets the mutex, as deep as x->number says, now or in its turn: then it is unparked. It is the waiter of
+ * a struct hd__ranked. */
 void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter *x);
 
 /* By a waiter after hd__mutex_pass_to: it owns a mutex with an order; it competes for one without. */

@@ -1,7 +1,7 @@
 /* sync/waitgroup.c - waiting until a number of things have been done.
  *
  * Owns:       struct hd_waitgroup.
- * Invariant:  while the count is 0 there are no undecided waiters.
+ * Invariant:  while the count is 0 there are no undecided waiters, but for those that the call which made it 0 is about to serve.
  * Locking:    the wait queue's lock guards both fields.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -18,7 +18,6 @@ void hd_waitgroup_init(struct hd_waitgroup *g, unsigned n)
 int hd_waitgroup_add(struct hd_waitgroup *g, int delta)
 {
 	struct hd_worker *w = hd__enter_call();
-	struct hd_waiter *chain = NULL;
 	int err = 0;
 
 	hd__waitq_lock(&g->waiters);
@@ -30,9 +29,9 @@ int hd_waitgroup_add(struct hd_waitgroup *g, int delta)
 	else
 		g->count = (unsigned)count;
 	if (g->count == 0)
-		chain = hd__waitq_claim_all(w, &g->waiters, HD__GRANTED, HD_WAIT_NONE);
-	hd__waitq_unlock(&g->waiters);
-	hd__unpark_all(w, chain);
+		hd__waitq_serve_all(w, &g->waiters, HD__GRANTED, NULL);
+	else
+		hd__waitq_unlock(&g->waiters);
 	hd__leave_call(w);
 	return err;
 }

@@ -15,6 +15,8 @@
 #include "os/futex.h"
 #include "sched/gate.h"
 
+#define BATCH 32 /* waiters that one holder of a queue's lock claims */
+
 void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place)
 {
 	x->next = NULL;
@@ -27,22 +29,24 @@ void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place plac
 	x->place = (uint8_t)place;
 }
 
-static void link_first(struct hd_waitq *q, struct hd_waiter *x)
+static void link_ahead(struct hd_waitq *q, struct hd_waiter *x)
 {
-	x->prev = NULL;
-	x->next = q->head;
-	if (q->head == NULL)
+	struct hd_waiter **link = x->behind != NULL ? &x->behind->next : &q->head;
+
+	x->prev = x->behind;
+	x->next = *link;
+	if (*link == NULL)
 		q->tail = x;
 	else
-		q->head->prev = x;
-	q->head = x;
+		(*link)->prev = x;
+	*link = x;
 	x->place = HD__LINKED;
 }
 
 static inline void join_queue(struct hd_waitq *q, struct hd_waiter *x)
 {
 	if (unlikely(x->ahead))
-		link_first(q, x);
+		link_ahead(q, x);
 	else
 		hd__waitq_link(q, x, HD__LINKED);
 }
@@ -90,25 +94,6 @@ bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_wait
 	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
 	unlink_waiter(q, x);
 	return hd__claim_this(w, x, outcome);
-}
-
-/* Priorities change while their processes wait, here or elsewhere: so they are looked at when it matters. */
-struct hd_waiter *hd__waitq_claim_best(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome)
-{
-	HD_ASSERT(ld_rlx(&q->lock) != 0, "a wait queue was used without its lock");
-	for (;;) {
-		struct hd_waiter *best = NULL;
-		int highest = -1;
-		for (struct hd_waiter *x = q->head; x != NULL; x = x->next) {
-			int priority = x->process != NULL ? ld_rlx(&x->process->priority) : HD_PRIORITY_USER;
-			if (priority > highest) {
-				highest = priority;
-				best = x;
-			}
-		}
-		if (best == NULL || hd__waitq_claim_one(w, q, best, outcome))
-			return best;
-	}
 }
 
 static void apply_wake(void *worker, struct hd_note *note)
@@ -180,13 +165,89 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
 	}
 }
 
+static void unpark(struct hd_worker *w, struct hd_waiter *x)
+{
+	hd__unpark(w, x);
+}
+
+/* Between two batches the last waiter of the first is kept in hand, claimed and not yet let go: its call has not returned, so the queue
+ * exists. With all of them let go, they might have freed it. */
+static void serve(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *(*next)(struct hd_worker *w, void *arg), void *arg,
+		  void (*let_go)(struct hd_worker *w, struct hd_waiter *x))
+{
+	struct hd_waiter *last = NULL, *x;
+
+	do {
+		struct hd_waiter *chain = last, **end = last != NULL ? &last->next : &chain;
+		int n = 0;
+		while ((x = next(w, arg)) != NULL) {
+			*end = last = x;
+			end = &x->next;
+			if (++n == BATCH)
+				break;
+		}
+		*end = NULL;
+		hd__waitq_unlock(q);
+		while (chain != NULL && (x == NULL || chain != last)) {
+			struct hd_waiter *first = chain;
+			chain = chain->next; /* `first` is gone once it is let go */
+			let_go(w, first);
+		}
+		if (x != NULL)
+			hd__waitq_lock(q);
+	} while (x != NULL);
+}
+
+void hd__waitq_serve(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *(*next)(struct hd_worker *w, void *arg),
+		     void *arg)
+{
+	serve(w, q, next, arg, unpark);
+}
+
+/* Waiters that were taken off their queue in one step, and are served now. Its lock still guards them. One that leaves meanwhile finds a
+ * neighbour on both sides, and so does not touch the ends of the queue, which has other waiters by then. */
+struct row {
+	struct hd_waitq *q;
+	enum hd__outcome outcome;
+	struct hd_waiter first, last; /* its ends; no process waits on these */
+};
+
+static struct hd_waiter *next_in_row(struct hd_worker *w, void *arg)
+{
+	struct row *row = arg;
+
+	for (struct hd_waiter *x; (x = row->first.next) != &row->last;)
+		if (hd__waitq_claim_one(w, row->q, x, row->outcome))
+			return x;
+	return NULL;
+}
+
+void hd__waitq_serve_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome,
+			 void (*let_go)(struct hd_worker *w, struct hd_waiter *x))
+{
+	struct row row;
+
+	if (q->head == NULL) {
+		hd__waitq_unlock(q);
+		return;
+	}
+	row.q = q;
+	row.outcome = outcome;
+	row.first.next = q->head;
+	row.last.prev = q->tail;
+	q->head->prev = &row.first;
+	q->tail->next = &row.last;
+	q->head = q->tail = NULL;
+	serve(w, q, next_in_row, &row, let_go != NULL ? let_go : unpark);
+}
+
 /* x is out of the queue, whose lock is held, and was not claimed. */
 static void leave_locked(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q)
 {
-	struct hd_waiter *chain = x->left != NULL ? x->left(w, x) : NULL;
-
-	hd__waitq_unlock(q);
-	hd__unpark_all(w, chain);
+	if (x->left != NULL)
+		x->left(w, x);
+	else
+		hd__waitq_unlock(q);
 }
 
 /* Takes a waiter that has just been decided by other means than a claim out of its queue. */
@@ -442,16 +503,18 @@ void hd__wait_end(struct hd_worker *w, struct hd_process *p, enum hd__outcome ou
 }
 
 /* Takes x out of its queue, if it is there in this way. */
-static bool take_out(struct hd_waiter *x, enum hd__place place)
+static bool take_out(struct hd_worker *w, struct hd_waiter *x, enum hd__place place)
 {
 	struct hd_waitq *q = ld_rlx(&x->queue);
 
 	hd__waitq_lock(q);
-	bool there = x->place == place;
-	if (there)
-		hd__waitq_unlink(q, x);
-	hd__waitq_unlock(q);
-	return there;
+	if (x->place != place) {
+		hd__waitq_unlock(q);
+		return false;
+	}
+	hd__waitq_unlink(q, x);
+	leave_locked(w, x, q);
+	return true;
 }
 
 void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
@@ -460,9 +523,9 @@ void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 
 	if (p->state == HD_WAITING)
 		hd__wait_end(w, p, HD__TERMINATED);
-	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->rules) & HD__NO_KILL && take_out(x, HD__MOVED))
+	if (p->state == HD_WAITING && x != NULL && ld_acq(&x->rules) & HD__NO_KILL && take_out(w, x, HD__MOVED))
 		hd__wake_here(w, p);
 	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
 		if (x != p->inner->won) /* the thread that claimed that one may have freed its queue */
-			take_out(x, HD__LINKED);
+			take_out(w, x, HD__LINKED);
 }

@@ -50,9 +50,10 @@ struct hd_waiter {
 	uint64_t wait;	   /* plain thread: as p->wait; a process has it in its block */
 
 	/* the primitive's own */
-	/* It is out, and was not claimed: what else must happen, under the same lock. Returns the waiters to unpark then, a chain, or NULL. */
-	struct hd_waiter *(*left)(struct hd_worker *w, struct hd_waiter *x); /* or NULL */
-	bool ahead;							     /* it goes to the head of the queue */
+	/* It is out, and was not claimed: what else must happen, under the same lock, which this function releases. Or NULL. */
+	void (*left)(struct hd_worker *w, struct hd_waiter *x);
+	bool ahead;		  /* it goes behind `behind`, else to the tail */
+	struct hd_waiter *behind; /* NULL: to the head of the queue */
 	bool boosts; /* the owner was boosted for its sake: the worker takes in its notes before it chooses the next process */
 	struct hd_waiter *sibling; /* `several`: the next of its process's */
 	const int64_t *owner;	   /* the owner of what it waits for: a process, or less a thread; NULL: unknown */
@@ -139,9 +140,6 @@ static inline struct hd_waiter *hd__waitq_claim(struct hd_worker *w, struct hd_w
 	}
 }
 
-/* As hd__waitq_claim, for the waiter with the highest priority, the first among equals. */
-struct hd_waiter *hd__waitq_claim_best(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome);
-
 /* Under the lock: claims this waiter, which is in the queue; false when something else has decided it: it is out in any case. */
 bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *x, enum hd__outcome outcome);
 
@@ -155,8 +153,18 @@ static inline void hd__waitq_forget(struct hd_waitq *q)
 	q->head = q->tail = NULL;
 }
 
-/* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. */
+/* Under the lock: all waiters with this reason (HD_WAIT_NONE: any), chained by `next`, for hd__unpark_all. A walk of the queue: for one
+ * that is short. */
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
+
+/* Under the lock, which it releases: claims waiters by next(w, arg), which answers NULL when there is none to claim, and unparks them in
+ * the same order when the lock is released. Many are served in batches, between which the lock is free. */
+void hd__waitq_serve(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *(*next)(struct hd_worker *w, void *arg),
+		     void *arg);
+
+/* As hd__waitq_serve, for all waiters that are in the queue now. `let_go` takes the place of hd__unpark, unless it is NULL. */
+void hd__waitq_serve_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome,
+			 void (*let_go)(struct hd_worker *w, struct hd_waiter *x));
 
 /* The wait is over, and decided: its deadline is. Inside the lane of w, its home. */
 static inline void hd__end_wait(struct hd_worker *w, struct hd_process *p)

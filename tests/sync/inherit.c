@@ -789,3 +789,40 @@ HD_WORKERS_STRESS(inherit_leaves_no_boost_behind_for_long)
 	take_all(hd_scaled(300000));
 	(void)workers;
 }
+
+/* ---- plain threads ---- */
+
+static int felt;
+
+static void *want_in_vain(void *arg)
+{
+	while (!read_flag(&felt))
+		CHECK_EQ(hd_mutex_lock(&a, hd_after(HD_MS(2))), -ETIMEDOUT);
+	return arg;
+}
+
+/* Until the home worker has found its boost: it is asked by a note. */
+static void await_level(int level)
+{
+	while (hd__self()->current->priority != level)
+		CHECK_EQ(hd_sleep(HD_US(50)), 0);
+}
+
+static void *be_wanted_by_a_thread(void *arg)
+{
+	set_flag(&felt, 0);
+	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
+	struct plain_thread *thread = start_thread(want_in_vain, NULL);
+	await_level(HD_PRIORITY_USER);
+	set_flag(&felt, 1);
+	await_level(20);
+	join_thread(thread);
+	CHECK_EQ(hd_mutex_unlock(&a), 0);
+	return arg;
+}
+
+HD_WORKERS_TEST(inherit_from_a_thread_is_a_users_priority_while_it_waits)
+{
+	run_at(20, be_wanted_by_a_thread, NULL);
+	(void)workers;
+}

@@ -200,6 +200,23 @@ HD_PROCESS_TEST(mutex_by_priority_heeds_a_change_while_waiting)
 	CHECK_STR(trace_text(), "45 70 60 50 80 ");
 }
 
+/* It comes to the tail of its new level, also if it was there before. */
+HD_PROCESS_TEST(mutex_by_priority_puts_a_changed_waiter_behind_its_new_equals)
+{
+	static const char *const words[] = { "a", "b", "c", "d" };
+	hd_pid pids[4];
+
+	hd_mutex_init(&mutex, HD_BY_PRIORITY);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	for (int i = 0; i < 4; i++)
+		pids[i] = spawned(hd_spawn_at(50, take_turn, (void *)words[i]));
+	CHECK_EQ(hd_set_priority(pids[0], 60), 0);
+	CHECK_EQ(hd_set_priority(pids[2], 60), 0);
+	CHECK_EQ(hd_set_priority(pids[0], 50), 0);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_STR(trace_text(), "c b d a ");
+}
+
 HD_PROCESS_TEST(mutex_in_order_of_arrival_ignores_a_change_of_priority)
 {
 	hd_pid pids[5];

@@ -3,13 +3,19 @@
 
 static struct hd_rwlock lock;
 
-static const enum hd_rwlock_prefers preferences[] = { HD_PREFER_NOBODY, HD_PREFER_READERS, HD_PREFER_WRITERS };
+#define KINDS 6
+static const unsigned kinds[KINDS] = { HD_PREFER_NOBODY,
+				       HD_PREFER_READERS,
+				       HD_PREFER_WRITERS,
+				       HD_PREFER_NOBODY | HD_IN_ORDER,
+				       HD_PREFER_READERS | HD_IN_ORDER,
+				       HD_PREFER_WRITERS | HD_IN_ORDER };
 
 /* ---- answers ---- */
 
-static void check_answers(enum hd_rwlock_prefers prefers)
+static void check_answers(unsigned how)
 {
-	struct hd_rwlock l = HD_RWLOCK(prefers);
+	struct hd_rwlock l = HD_RWLOCK(how);
 
 	CHECK_EQ(hd_rwlock_unlock(&l), -EPERM);
 	CHECK_EQ(hd_rwlock_read(&l, HD_FOREVER), 0);
@@ -30,20 +36,20 @@ static void check_answers(enum hd_rwlock_prefers prefers)
 	CHECK_EQ(hd_rwlock_unlock(&l), 0);
 	CHECK_EQ(hd_rwlock_unlock(&l), -EPERM);
 	CHECK_EQ(hd_rwlock_try_write(&l), 0);
-	hd_rwlock_init(&l, prefers);
+	hd_rwlock_init(&l, how);
 	CHECK_EQ(hd_rwlock_try_write(&l), 0);
 }
 
 HD_TEST(rwlock_answers_on_plain_thread)
 {
-	for (int i = 0; i < 3; i++)
-		check_answers(preferences[i]);
+	for (int i = 0; i < KINDS; i++)
+		check_answers(kinds[i]);
 }
 
 HD_PROCESS_TEST(rwlock_answers_on_process)
 {
-	for (int i = 0; i < 3; i++)
-		check_answers(preferences[i]);
+	for (int i = 0; i < KINDS; i++)
+		check_answers(kinds[i]);
 }
 
 HD_TEST(rwlock_zeroed_memory_is_free)
@@ -78,8 +84,8 @@ static void *be_foreign(void *arg)
 
 HD_TEST(rwlock_of_a_writer_is_nobody_elses_among_threads)
 {
-	for (int i = 0; i < 3; i++) {
-		hd_rwlock_init(&lock, preferences[i]);
+	for (int i = 0; i < KINDS; i++) {
+		hd_rwlock_init(&lock, kinds[i]);
 		CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
 		join_thread(start_thread(be_foreign, NULL));
 		CHECK_EQ(hd_rwlock_unlock(&lock), 0);
@@ -88,8 +94,8 @@ HD_TEST(rwlock_of_a_writer_is_nobody_elses_among_threads)
 
 HD_PROCESS_TEST(rwlock_of_a_writer_is_nobody_elses_among_processes)
 {
-	for (int i = 0; i < 3; i++) {
-		hd_rwlock_init(&lock, preferences[i]);
+	for (int i = 0; i < KINDS; i++) {
+		hd_rwlock_init(&lock, kinds[i]);
 		CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
 		run_at(40, be_foreign, NULL);
 		join_thread(start_thread(be_foreign, NULL));
@@ -130,9 +136,9 @@ static struct user users[] = { { .word = "r1" }, { .word = "w1", .writes = true 
 			       { .word = "r3" }, { .word = "w2", .writes = true }, { .word = "r4" } };
 
 /* All of them come, in this order, while we have it. */
-static const char *serve(enum hd_rwlock_prefers prefers, bool we_write)
+static const char *serve(unsigned how, bool we_write)
 {
-	hd_rwlock_init(&lock, prefers);
+	hd_rwlock_init(&lock, how);
 	trace_clear();
 	CHECK_EQ(use(we_write, HD_FOREVER), 0);
 	for (int i = 0; i < 6; i++)
@@ -146,46 +152,183 @@ static const char *serve(enum hd_rwlock_prefers prefers, bool we_write)
 /* Readers that wait next to each other read together. */
 HD_PROCESS_TEST(rwlock_that_prefers_nobody_serves_in_order_of_arrival)
 {
-	CHECK_STR(serve(HD_PREFER_NOBODY, true), "main r1 /r1 w1 /w1 r2 r3 /r2 /r3 w2 /w2 r4 /r4 ");
+	CHECK_STR(serve(HD_PREFER_NOBODY | HD_IN_ORDER, true), "main r1 /r1 w1 /w1 r2 r3 /r2 /r3 w2 /w2 r4 /r4 ");
 }
 
 HD_PROCESS_TEST(rwlock_that_prefers_readers_serves_them_all_first)
 {
-	CHECK_STR(serve(HD_PREFER_READERS, true), "main r1 r2 r3 r4 /r1 /r2 /r3 /r4 w1 /w1 w2 /w2 ");
+	CHECK_STR(serve(HD_PREFER_READERS | HD_IN_ORDER, true), "main r1 r2 r3 r4 /r1 /r2 /r3 /r4 w1 /w1 w2 /w2 ");
 }
 
 HD_PROCESS_TEST(rwlock_that_prefers_writers_serves_them_all_first)
 {
-	CHECK_STR(serve(HD_PREFER_WRITERS, true), "main w1 /w1 w2 /w2 r1 r2 r3 r4 /r1 /r2 /r3 /r4 ");
+	CHECK_STR(serve(HD_PREFER_WRITERS | HD_IN_ORDER, true), "main w1 /w1 w2 /w2 r1 r2 r3 r4 /r1 /r2 /r3 /r4 ");
 }
 
 /* We only read: the first reader need not wait, and who comes after a writer must, or need not. (Each gives it back as soon as it
  * was let go on by a yield.) */
 HD_PROCESS_TEST(rwlock_reader_waits_for_a_writer_that_came_before)
 {
-	CHECK_STR(serve(HD_PREFER_NOBODY, false), "r1 /r1 main w1 /w1 r2 r3 /r2 /r3 w2 /w2 r4 /r4 ");
+	CHECK_STR(serve(HD_PREFER_NOBODY | HD_IN_ORDER, false), "r1 /r1 main w1 /w1 r2 r3 /r2 /r3 w2 /w2 r4 /r4 ");
 }
 
 HD_PROCESS_TEST(rwlock_reader_need_not_wait_for_a_writer_when_readers_are_preferred)
 {
-	CHECK_STR(serve(HD_PREFER_READERS, false), "r1 /r1 r2 /r2 r3 /r3 r4 /r4 main w1 /w1 w2 /w2 ");
+	CHECK_STR(serve(HD_PREFER_READERS | HD_IN_ORDER, false), "r1 /r1 r2 /r2 r3 /r3 r4 /r4 main w1 /w1 w2 /w2 ");
 }
 
 HD_PROCESS_TEST(rwlock_reader_waits_for_all_writers_when_they_are_preferred)
 {
-	CHECK_STR(serve(HD_PREFER_WRITERS, false), "r1 /r1 main w1 /w1 w2 /w2 r2 r3 r4 /r2 /r3 /r4 ");
+	CHECK_STR(serve(HD_PREFER_WRITERS | HD_IN_ORDER, false), "r1 /r1 main w1 /w1 w2 /w2 r2 r3 r4 /r2 /r3 /r4 ");
+}
+
+/* ---- taken freely ---- */
+
+/* A writer and then a reader come to wait for the lock, which we have for writing; they run when we wait. *began is when. */
+static void two_wait(hd_pid pids[2], hd_time *began)
+{
+	static struct user writer = { .word = "w", .writes = true }, reader = { .word = "r" };
+
+	trace_clear();
+	CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
+	*began = hd_now();
+	pids[0] = spawned(hd_spawn_at(30, use_once, &writer));
+	await_queued(&lock.waiters, 1);
+	pids[1] = spawned(hd_spawn_at(30, use_once, &reader));
+	await_queued(&lock.waiters, 2);
+}
+
+static void both_end(hd_pid pids[2])
+{
+	CHECK_EQ(hd_join(pids[0], NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(pids[1], NULL, HD_FOREVER), 0);
+	CHECK_EQ(queued(&lock.waiters), 0);
+	CHECK_EQ(lock.writers_waiting, 0);
+	CHECK_EQ(hd_rwlock_try_write(&lock), 0);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+}
+
+/* Another writer may take the free lock before the one that was woken; a reader may not. With an order the first waiter has it. */
+HD_PROCESS_TEST(rwlock_can_be_had_for_writing_before_the_writer_that_was_woken)
+{
+	hd_pid pids[2];
+	hd_time began;
+
+	for (int i = 0; i < KINDS; i++) {
+		hd_rwlock_init(&lock, kinds[i]);
+		two_wait(pids, &began);
+		CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+		int err = hd_rwlock_try_write(&lock);
+		if (err == 0) {
+			CHECK(!(kinds[i] & HD_IN_ORDER) && kinds[i] != HD_PREFER_READERS);
+			await_queued(&lock.waiters, 2); /* it has tried, and waits again */
+			CHECK_STR(trace_text(), "");
+			CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+		} else {
+			CHECK_EQ(err, -EAGAIN);
+			CHECK(kinds[i] & HD_IN_ORDER || kinds[i] == HD_PREFER_READERS || hd_now() - began >= HD_MS(1));
+		}
+		if (kinds[i] % HD_IN_ORDER != HD_PREFER_READERS)
+			CHECK_EQ(hd_rwlock_try_read(&lock), -EAGAIN);
+		both_end(pids);
+	}
+}
+
+/* The same once the waiters have waited for a millisecond: it is handed over. */
+HD_PROCESS_TEST(rwlock_is_handed_to_a_writer_that_has_waited_for_a_millisecond)
+{
+	hd_pid pids[2];
+	hd_time began;
+
+	hd_rwlock_init(&lock, HD_PREFER_NOBODY);
+	two_wait(pids, &began);
+	CHECK_EQ(hd_sleep(HD_MS(1)), 0);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	CHECK_EQ(hd_rwlock_try_write(&lock), -EAGAIN);
+	CHECK_STR(trace_text(), "");
+	both_end(pids);
+	CHECK_STR(trace_text(), "w /w r /r ");
+}
+
+HD_PROCESS_TEST(rwlock_for_readers_is_handed_to_a_writer_that_has_waited_for_a_millisecond)
+{
+	static struct user writer = { .word = "w", .writes = true };
+
+	hd_rwlock_init(&lock, HD_PREFER_READERS);
+	CHECK_EQ(hd_rwlock_read(&lock, HD_FOREVER), 0);
+	hd_time began = hd_now();
+	hd_pid w = spawned(hd_spawn_at(30, use_once, &writer));
+	await_queued(&lock.waiters, 1);
+	int err = hd_rwlock_try_read(&lock);
+	CHECK(err == 0 || (err == -EAGAIN && hd_now() - began >= HD_MS(1)));
+	CHECK_EQ(hd_sleep(HD_MS(1)), 0);
+	CHECK_EQ(hd_rwlock_try_read(&lock), -EAGAIN);
+	for (int i = 0; i < 1 + (err == 0); i++)
+		CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	CHECK_EQ(hd_rwlock_try_read(&lock), -EAGAIN);
+	CHECK_EQ(hd_rwlock_try_write(&lock), -EAGAIN);
+	CHECK_EQ(hd_join(w, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_rwlock_try_read(&lock), 0);
+}
+
+/* A reader has waited for long, the writer that came later has not: strictly, the writer goes first. */
+static const char *serve_a_late_reader(unsigned how)
+{
+	static struct user writer = { .word = "w", .writes = true }, reader = { .word = "r" };
+	hd_pid pids[2];
+
+	trace_clear();
+	hd_rwlock_init(&lock, how);
+	CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
+	pids[0] = spawned(hd_spawn_at(30, use_once, &reader));
+	await_queued(&lock.waiters, 1);
+	CHECK_EQ(hd_sleep(HD_MS(1)), 0);
+	pids[1] = spawned(hd_spawn_at(30, use_once, &writer));
+	await_queued(&lock.waiters, 2);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	both_end(pids);
+	return trace_text();
+}
+
+HD_PROCESS_TEST(rwlock_for_writers_is_handed_to_a_reader_that_has_waited_for_a_millisecond)
+{
+	CHECK_STR(serve_a_late_reader(HD_PREFER_WRITERS), "r /r w /w ");
+	CHECK_STR(serve_a_late_reader(HD_PREFER_WRITERS | HD_IN_ORDER), "w /w r /r ");
+}
+
+/* The writer that was woken finds the lock taken, and ends: the reader behind it comes in. */
+HD_PROCESS_TEST(rwlock_wake_is_not_lost_with_the_writer_that_was_woken)
+{
+	hd_pid pids[2];
+	hd_time began;
+
+	for (int how = 0; how < 2; how++) {
+		hd_rwlock_init(&lock, HD_PREFER_NOBODY);
+		two_wait(pids, &began);
+		CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+		if (hd_rwlock_try_write(&lock) != 0) { /* a millisecond has passed: it was handed over */
+			both_end(pids);
+			continue;
+		}
+		CHECK_EQ(how == 0 ? hd_cancel(pids[0]) : hd_terminate(pids[0], HD_FOREVER), 0);
+		while (lock.writers_waiting > 0) /* until it has tried, and given up */
+			CHECK_EQ(hd_sleep(HD_US(50)), 0);
+		CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+		both_end(pids);
+		CHECK_STR(trace_text(), how == 0 ? "w-not r /r " : "r /r ");
+	}
 }
 
 /* ---- who leaves the line ---- */
 
 /* A writer waits for us, a reader for it; the writer's wait ends, and the reader comes in. */
-static void writer_leaves(enum hd_rwlock_prefers prefers, int how)
+static void writer_leaves(unsigned kind, int how)
 {
 	static struct user writer, reader;
 
 	writer = (struct user){ .word = "w", .writes = true, .until = how == 0 ? hd_after(HD_MS(1)) : 0 };
 	reader = (struct user){ .word = "r" };
-	hd_rwlock_init(&lock, prefers);
+	hd_rwlock_init(&lock, kind);
 	trace_clear();
 	CHECK_EQ(hd_rwlock_read(&lock, HD_FOREVER), 0);
 	hd_pid w = spawned(hd_spawn_at(50, use_once, &writer)), r = spawned(hd_spawn_at(50, use_once, &reader));
@@ -206,20 +349,20 @@ static void writer_leaves(enum hd_rwlock_prefers prefers, int how)
 
 HD_PROCESS_TEST(rwlock_writer_that_times_out_lets_in_those_behind_it)
 {
-	for (int i = 0; i < 3; i++)
-		writer_leaves(preferences[i], 0);
+	for (int i = 0; i < KINDS; i++)
+		writer_leaves(kinds[i], 0);
 }
 
 HD_PROCESS_TEST(rwlock_writer_that_is_cancelled_lets_in_those_behind_it)
 {
-	for (int i = 0; i < 3; i++)
-		writer_leaves(preferences[i], 1);
+	for (int i = 0; i < KINDS; i++)
+		writer_leaves(kinds[i], 1);
 }
 
 HD_PROCESS_TEST(rwlock_writer_that_is_terminated_lets_in_those_behind_it)
 {
-	for (int i = 0; i < 3; i++)
-		writer_leaves(preferences[i], 2);
+	for (int i = 0; i < KINDS; i++)
+		writer_leaves(kinds[i], 2);
 }
 
 static int over;
@@ -368,13 +511,13 @@ static void *use_often(void *arg)
 	return NULL;
 }
 
-static void use_all(enum hd_rwlock_prefers prefers, int n)
+static void use_all(unsigned how, int n)
 {
 	hd_pid pids[ACTORS];
 	struct plain_thread *threads[2];
 	unsigned seed = 7;
 
-	hd_rwlock_init(&lock, prefers);
+	hd_rwlock_init(&lock, how);
 	writing = reading = written = write_count = 0;
 	each = n / ACTORS + 1;
 	for (long i = 0; i < ACTORS; i++)
@@ -398,14 +541,14 @@ static void use_all(enum hd_rwlock_prefers prefers, int n)
 
 HD_WORKERS_TEST(rwlock_has_one_writer_or_many_readers)
 {
-	for (int i = 0; i < 3; i++)
-		use_all(preferences[i], hd_scaled(6000));
+	for (int i = 0; i < KINDS; i++)
+		use_all(kinds[i], hd_scaled(6000));
 	(void)workers;
 }
 
 HD_WORKERS_STRESS(rwlock_has_one_writer_or_many_readers_for_long)
 {
-	for (int i = 0; i < 3; i++)
-		use_all(preferences[i], hd_scaled(500000));
+	for (int i = 0; i < KINDS; i++)
+		use_all(kinds[i], hd_scaled(500000));
 	(void)workers;
 }
