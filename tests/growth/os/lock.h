@@ -1,29 +1,37 @@
 /* growth/os/lock.h - the byte lock of src/os/lock.h, which counts how many steps it is held for.
  *
  * The build of growth.c's library looks for headers here first. */
-#ifndef OS_LOCK_H
-#define OS_LOCK_H
+#ifndef GROWTH_OS_LOCK_H
+#define GROWTH_OS_LOCK_H
 
-#include "base/atomic.h"
+#define hd__lock hd__lock_uncounted
+#define hd__lock_told hd__lock_told_uncounted
+#define hd__unlock hd__unlock_uncounted
+#include "../../../src/os/lock.h"
+#undef hd__lock
+#undef hd__lock_told
+#undef hd__unlock
 
 /* In growth.c. */
 void growth_locked(void);
 void growth_unlocked(void);
 
-void hd__lock_slowly(unsigned char *lock);
-
 static inline void hd__lock(unsigned char *lock)
 {
-	unsigned char free = 0;
-	if (unlikely(!cas_acq(lock, &free, 1)))
-		hd__lock_slowly(lock);
+	hd__lock_uncounted(lock);
+	growth_locked();
+}
+
+static inline void hd__lock_told(unsigned char *lock)
+{
+	hd__lock_told_uncounted(lock);
 	growth_locked();
 }
 
 static inline void hd__unlock(unsigned char *lock)
 {
 	growth_unlocked();
-	st_rel(lock, 0);
+	hd__unlock_uncounted(lock);
 }
 
 #endif
