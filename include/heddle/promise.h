@@ -60,7 +60,7 @@ HD_API HD_MUST_USE hd_promise *hd_promise_else(hd_promise *p, void *(*fn)(int er
 HD_API HD_MUST_USE int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until);
 
 /* Waits until one of n has its value. Returns its index; when all have failed, the error of the last; -EINVAL when n is 0; -ENOMEM;
- * -ETIMEDOUT; -ECANCELED. Cancellation point. Process only (else -ENOTSUP). */
+ * -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
 HD_API HD_MUST_USE int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until);
 
 HD_END

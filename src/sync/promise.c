@@ -232,32 +232,6 @@ int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until)
 	return err;
 }
 
-int hd_promise_any(hd_promise *const *promises, size_t n, hd_time until)
-{
-	int err = -EINVAL;
-
-	if (hd__self() == NULL)
-		return -ENOTSUP;
-	struct hd_case *cases = hd__os_alloc((n > 0 ? n : 1) * sizeof *cases);
-	if (cases == NULL)
-		return -ENOMEM;
-	struct hd_cleanup cleanup;
-	hd_cleanup_push(&cleanup, hd__os_free, cases);
-	for (size_t i = 0; i < n; i++)
-		cases[i] = hd_case_promise(promises[i], NULL);
-	for (size_t left = n; left > 0; left--) { /* each that fails is out */
-		int i = hd_select(cases, n, until);
-		if (i < 0 || cases[i].err == 0) {
-			err = i;
-			break;
-		}
-		err = cases[i].err;
-		cases[i].kind = HD_CASE_NOTHING;
-	}
-	hd_cleanup_pop(&cleanup, true);
-	return err;
-}
-
 /* ---- for select ---- */
 
 static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)

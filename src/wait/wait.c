@@ -123,6 +123,10 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
 
+	if (p == NULL && x->told != NULL) {
+		x->told(w, x);
+		return;
+	}
 	if (p == NULL) {
 		st_rel(&x->unparked, 1);	 /* pairs with park_thread's acquire; x may be gone now, */
 		hd__os_futex_wake(&x->unparked); /* of which this reads nothing */
@@ -284,6 +288,7 @@ static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
 	}
 	x->process = NULL;
 	x->wait = HD__WAITING;
+	x->told = NULL;
 	x->unparked = 0;
 	if (q != NULL) {
 		join_queue(q, x);

@@ -54,6 +54,8 @@ struct hd_waiter {
 	void (*left)(struct hd_worker *w, struct hd_waiter *x);
 	bool ahead;		  /* it goes behind `behind`, else to the tail */
 	struct hd_waiter *behind; /* NULL: to the head of the queue */
+	/* Neither a process nor a thread waits: to unpark it is to call this. Or NULL. */
+	void (*told)(struct hd_worker *w, struct hd_waiter *x);
 	bool boosts; /* the owner was boosted for its sake: the worker takes in its notes before it chooses the next process */
 	struct hd_waiter *sibling; /* `several`: the next of its process's */
 	const int64_t *owner;	   /* the owner of what it waits for: a process, or less a thread; NULL: unknown */

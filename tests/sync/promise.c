@@ -6,6 +6,7 @@
 #include "os/fault.h"
 #include "sched/worker.h"
 #include "sched/workers.h"
+#include "sync/promise.h"
 
 static int many(int n)
 {
@@ -271,7 +272,7 @@ HD_TEST(promise_of_a_process_needs_a_runtime)
 	CHECK(hd_promise_spawn(nothing, NULL) == NULL);
 	CHECK(hd_promise_spawn_at(40, nothing, NULL) == NULL);
 	CHECK(hd_promise_then(p, never_called, NULL) == NULL);
-	CHECK_EQ(hd_promise_any(&p, 1, 0), -ENOTSUP);
+	CHECK_EQ(hd_promise_any(&p, 1, 0), -ETIMEDOUT);
 	hd_promise_release(p);
 	hd_promise_release(NULL);
 }
@@ -567,7 +568,7 @@ HD_PROCESS_TEST(promise_all_waits_for_each_on_process)
 	check_all();
 }
 
-HD_PROCESS_TEST(promise_any_answers_which)
+static void check_any(void)
 {
 	hd_promise *ps[3];
 
@@ -583,6 +584,21 @@ HD_PROCESS_TEST(promise_any_answers_which)
 	CHECK_EQ(hd_promise_set(ps[1], NULL), 0);
 	CHECK_EQ(hd_promise_any(ps, 3, HD_FOREVER), 1);
 	release_three(ps);
+	make_three(ps);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(hd_promise_fail(ps[i], ECANCELED), 0);
+	CHECK_EQ(hd_promise_any(ps, 3, HD_FOREVER), -ECANCELED); /* theirs, not the caller's */
+	release_three(ps);
+}
+
+HD_TEST(promise_any_answers_which_on_plain_thread)
+{
+	check_any();
+}
+
+HD_PROCESS_TEST(promise_any_answers_which_on_process)
+{
+	check_any();
 }
 
 static void *any_of_three(void *ps)
@@ -633,6 +649,61 @@ HD_PROCESS_TEST(promise_all_and_any_can_be_cancelled_and_terminated)
 	CHECK_EQ(joined(pids[1]), -ECANCELED);
 	join_all(pids + 2, 2);
 	release_three(ps);
+}
+
+#define CANDIDATES 40
+
+static hd_promise *candidates[CANDIDATES];
+static long turn;
+static int winner; /* CANDIDATES: none */
+
+static void *settle_candidates(void *arg)
+{
+	for (long i; (i = add(&turn, 1)) <= CANDIDATES;)
+		CHECK_EQ(i - 1 == winner ? hd_promise_set(candidates[i - 1], NULL) : hd_promise_fail(candidates[i - 1], EIO),
+			 0);
+	return arg;
+}
+
+static void *choose_candidate(void *arg)
+{
+	long how = (long)arg;
+	int i = hd_promise_any(candidates, CANDIDATES, how == 0 ? HD_FOREVER : hd_after(HD_US(how)));
+
+	CHECK(i == winner || (i == -EIO && winner == CANDIDATES) || (i == -ETIMEDOUT && how > 0) ||
+	      (i == -ECANCELED && how == 0));
+	return NULL;
+}
+
+/* Several wait for any of many, which are settled at once on all workers and a plain thread; some of them are cancelled, or give up. */
+HD_WORKERS_TEST(promise_any_of_many_is_told_of_each)
+{
+	hd_pid pids[8];
+	struct plain_thread *threads[2];
+
+	for (int round = 0; another_round(round, many(300)); round++) {
+		winner = round % 3 == 0 ? CANDIDATES : round % CANDIDATES;
+		turn = 0;
+		for (int i = 0; i < CANDIDATES; i++)
+			candidates[i] = made(hd_promise_new());
+		for (long i = 0; i < 4; i++)
+			pids[i] = born(hd_spawn(choose_candidate, (void *)(i % 2 * 20)));
+		threads[0] = start_thread(choose_candidate, (void *)(round % 2 * 20L));
+		hd_yield();
+		for (int i = 4; i < 8; i++)
+			pids[i] = born(hd_spawn(settle_candidates, NULL));
+		threads[1] = start_thread(settle_candidates, NULL);
+		if (round % 4 == 0)
+			hd_cancel(pids[0]);
+		join_all(pids, 8);
+		join_thread(threads[0]);
+		join_thread(threads[1]);
+		for (int i = 0; i < CANDIDATES; i++) {
+			CHECK(candidates[i]->waiters.head == NULL);
+			hd_promise_release(candidates[i]);
+		}
+	}
+	(void)workers;
 }
 
 /* ---- references, memory ---- */
@@ -754,7 +825,7 @@ static void *promise_from_thread(void *arg)
 
 	CHECK_EQ(got(p), 5);
 	CHECK_EQ(got(a), 6);
-	CHECK_EQ(hd_promise_any(&p, 1, 0), -ENOTSUP);
+	CHECK_EQ(hd_promise_any(&p, 1, 0), 0);
 	hd_promise_release(p);
 	hd_promise_release(a);
 	return arg;
