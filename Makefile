@@ -18,6 +18,14 @@ house = out=$$(meson test -C $(1) --suite house --no-rebuild --print-errorlogs 2
 simulated = out=$$($(1)/tests/heddle-sim-tests --repeat $(2) 2>&1) && echo "under $(2) schedules each: $$(echo "$$out" | tail -1)" || \
 	{ echo "$$out" | grep -v '^ok \|^skip '; exit 1; }
 
+# Every program that README.md, docs/ and examples/ show, on one, two and eight workers, with what it prints.
+shown = out=$$(meson test -C $(1) --suite shown --no-rebuild --print-errorlogs 2>&1) && \
+	echo "the programs that we show print what they should" || { echo "$$out"; exit 1; }
+
+# A few of them under Valgrind.
+valgrind = out=$$(meson test -C $(1) --suite valgrind --no-rebuild --print-errorlogs 2>&1) && \
+	echo "the programs in examples/programs are well under Valgrind" || { echo "$$out"; exit 1; }
+
 # Programs under `heddle explore`: every planted bug is found, nothing is found where nothing is.
 explored = out=$$(meson test -C $(1) --suite sim --no-rebuild --print-errorlogs 2>&1) && \
 	echo "planted bugs are found, and nothing else" || { echo "$$out"; exit 1; }
@@ -29,15 +37,15 @@ help: ## this list
 	@echo "heddle: lightweight processes for C"
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
-run: build ## a guided tour, in under 20 seconds
+run: build ## a guided tour, in under 20 seconds; installs the packages that it needs
 	@build/examples/tour/tour
 
-test: build ## all the tests that end soon
-	@tools/setup packages/test.txt
+test: setup-test build ## all the tests that end soon; installs the packages that they need
 	@$(call house,build)
 	@build/tests/heddle-tests
 	@$(call simulated,build,5)
 	@$(call explored,build)
+	@$(call valgrind,build)
 	@$(call counted,build)
 
 stress: build ## the heavy tests, and new schedules for the others: minutes
@@ -51,19 +59,21 @@ models: ## check the protocols in models/, all their states
 
 bench: setup ## measure heddle beside Go, Boost.Fiber and State Threads
 	@tools/setup packages/bench.txt
-	@bench/run
+	@bench/run --json build-bench/results.json
 
 sanitize: asan tsan ## the tests under ASan and UBSan, then under TSan
 
 asan: setup ## the tests under ASan and UBSan
 	@tools/build $(ASAN) $(MESON_FLAGS)
 	@build-asan/tests/heddle-tests
+	@$(call shown,build-asan)
 	@$(call simulated,build-asan,5)
 	@$(call explored,build-asan)
 
 tsan: setup ## the tests under TSan
 	@tools/build $(TSAN) $(MESON_FLAGS)
 	@TSAN_OPTIONS="atexit_sleep_ms=0 $$TSAN_OPTIONS" build-tsan/tests/heddle-tests
+	@export TSAN_OPTIONS="atexit_sleep_ms=0 $$TSAN_OPTIONS"; $(call shown,build-tsan)
 
 test-aarch64: setup ## the tests on aarch64, under qemu-user
 	@tools/setup packages/aarch64.txt
@@ -72,11 +82,12 @@ test-aarch64: setup ## the tests on aarch64, under qemu-user
 	@HD_TEST_TIMEOUT=60 HD_TEST_SCALE=20 $(QEMU) build-aarch64/tests/heddle-tests
 	@echo "note: qemu-user runs on this machine's memory order; this does not test aarch64's"
 
-install: setup ## into DESTDIR and PREFIX: library, headers, pkg-config file, manual
+install: ## into DESTDIR and PREFIX: library, headers, pkg-config file, manual
+	@tools/setup --check packages/install.txt
 	@rm -rf build-install # it remembers its PREFIX
-	@tools/build build-install --prefix "$(PREFIX)" -Dtests=false -Dexamples=false -Dbench=false $(MESON_FLAGS)
+	@tools/build build-install --prefix "$(PREFIX)" --libdir lib -Dtests=false -Dexamples=false -Dbench=false $(MESON_FLAGS)
 	@DESTDIR="$(DESTDIR)" meson install -C build-install --quiet --no-rebuild
-	@echo "installed into $(DESTDIR)$(PREFIX)"
+	@tools/after-install "$(DESTDIR)" "$(PREFIX)"
 
 format: ## lay out all C code by .clang-format
 	@tools/setup packages/format.txt
@@ -88,7 +99,10 @@ clean: ## remove the build directories
 setup:
 	@tools/setup packages/build.txt
 
+setup-test:
+	@tools/setup packages/build.txt packages/test.txt
+
 build: setup
 	@tools/build build $(MESON_FLAGS)
 
-.PHONY: help run test stress models bench sanitize asan tsan test-aarch64 install format clean setup build
+.PHONY: help run test stress models bench sanitize asan tsan test-aarch64 install format clean setup setup-test build
