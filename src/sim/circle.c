@@ -55,14 +55,13 @@ static uint64_t mix(uint64_t hash, uint64_t what)
 	return hash ^ hash >> 29;
 }
 
-static uint64_t mix_memory(uint64_t hash, struct range r)
+/* Reads what a sanitizer lets no program read: the space between variables too. A range begins at a word. */
+__attribute__((no_sanitize_address)) static uint64_t mix_memory(uint64_t hash, struct range r)
 {
-	uint64_t word;
+	typedef uint64_t word __attribute__((may_alias));
 
-	for (; r.from + sizeof word <= r.to; r.from += sizeof word) {
-		memcpy(&word, (const void *)r.from, sizeof word);
-		hash = mix(hash, word);
-	}
+	for (; r.from + sizeof(word) <= r.to; r.from += sizeof(word))
+		hash = mix(hash, *(const word *)r.from);
 	return hash;
 }
 
