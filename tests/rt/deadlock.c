@@ -81,7 +81,7 @@ __attribute__((noinline)) static int wait_deep(int depth, int line)
 	memset(more, depth, size);
 	room[0] = room[999] = more[3];
 	if (depth == 0)
-		hd_semaphore_wait(&never, HD_FOREVER);
+		CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	else
 		line += wait_deep(depth - 1, line);
 	return line + room[0] + more[7];
@@ -124,7 +124,7 @@ static struct hd_mutex locked_before;
 
 static void *want_what_the_thread_has(void *arg)
 {
-	hd_mutex_lock(&locked_before, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&locked_before, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -150,7 +150,7 @@ static void *want_what_the_ended_has(void *arg)
 	hd_pid keeper = born(hd_spawn_with(&(struct hd_spawn){ .name = "keeper" }, lock_and_end, NULL));
 
 	CHECK_EQ(hd_join(keeper, NULL, HD_FOREVER), 0);
-	hd_mutex_lock(&locked_before, HD_FOREVER);
+	CHECK_EQ(hd_mutex_lock(&locked_before, HD_FOREVER), 0);
 	return arg;
 }
 

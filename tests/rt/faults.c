@@ -400,6 +400,7 @@ HD_TEST(fault_that_was_sent_and_is_ignored_stays_ignored)
 	signal(SIGSEGV, SIG_IGN);
 	CHECK_EQ(hd_run(&one_worker, raise_it, NULL), 0);
 	raise(SIGSEGV);
+}
 
 /* ---- SIGQUIT ---- */
 
@@ -417,13 +418,14 @@ static void *wait_while_quit(void *handler)
 	if (handler != NULL)
 		signal(SIGQUIT, count_quit); /* the program's own, during the run */
 	kill(getpid(), SIGQUIT);
-	hd_semaphore_wait(&never, hd_after(HD_SEC(handler != NULL ? 0 : 5)));
+	CHECK_EQ(hd_semaphore_wait(&never, hd_after(HD_SEC(handler != NULL ? 0 : 5))), -ETIMEDOUT);
 	return NULL;
 }
 
 static void *quit(void *handler)
 {
-	hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "quitter" }, wait_while_quit, handler), NULL, HD_FOREVER);
+	CHECK_EQ(hd_join(hd_spawn_with(&(struct hd_spawn){ .name = "quitter" }, wait_while_quit, handler), NULL, HD_FOREVER),
+		 0);
 	return NULL;
 }
 
@@ -435,7 +437,7 @@ static void run_and_quit(void)
 
 	setrlimit(RLIMIT_CORE, &none);
 	signal(SIGQUIT, SIG_DFL);
-	hd_run(&two_workers, quit, NULL);
+	CHECK_EQ(hd_run(&two_workers, quit, NULL), 0);
 }
 
 static void skip_if_signals_are_not_real(void)

@@ -7,7 +7,8 @@ static void *first(void *arg)
 {
 	struct hd_stats stats;
 
-	hd_stats(&stats);
+	if (hd_stats(&stats) != 0)
+		return NULL;
 	printf("%d\n", (int)stats.workers);
 	return arg;
 }
