@@ -25,7 +25,7 @@ PROGRAMS = os.environ['SIM_PROGRAMS']
 ASAN = os.environ['SIM_ASAN'] == '1'
 NAMES = sorted(os.path.basename(f)[:-2] for f in glob.glob(os.path.join(PLANTED, '*.c')))
 
-DEADLOCK = 'deadlock: nobody can run, and nothing can wake anybody'
+DEADLOCK = 'deadlock: no process can run, and nothing can wake one'
 ABORTED = 'ended by signal 6 (Aborted)'
 
 

@@ -21,7 +21,7 @@ void print_verdict(const struct hd__sim_page *page)
 
 	switch ((enum hd__sim_verdict)r->verdict) {
 	case HD__SIM_DEADLOCK:
-		printf("deadlock: nobody can run, and nothing can wake anybody\n");
+		printf("deadlock: no process can run, and nothing can wake one\n");
 		break;
 	case HD__SIM_LIVELOCK:
 		printf("livelock: it goes in a circle of %" PRIu32 " step%s, and never ends\n", r->circle,
