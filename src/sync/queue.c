@@ -67,7 +67,7 @@ static inline void copy(const hd_queue *q, void *to, const void *from)
 {
 	if (likely(q->item_size == sizeof(void *)))
 		memcpy(to, from, sizeof(void *)); /* nearly always: a pointer or a number */
-	else if (q->item_size > 0) /* else there may be no memory on the caller's side */
+	else if (q->item_size > 0)		  /* else there may be no memory on the caller's side */
 		copy_bytes(to, from, q->item_size);
 }
 

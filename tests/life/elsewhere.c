@@ -472,7 +472,8 @@ HD_WORKERS_TEST(elsewhere_child_that_is_joined_and_stolen_at_once_runs_once)
 	for (int round = 0; another_round(round, hd_scaled(300)); round++) {
 		runs = calloc(CHILDREN, 1);
 		for (long i = 0; i < CHILDREN; i++)
-			CHECK((pids[i] = hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 }, run_once, (void *)i)) > 0);
+			CHECK((pids[i] = hd_spawn_with(&(struct hd_spawn){ .pinned = round % 2 == 0 }, run_once, (void *)i)) >
+			      0);
 		for (volatile unsigned i = next_random(&seed) % 200000; i > 0; i--)
 			; /* until somebody idle is on the way */
 		for (int i = 0; i < CHILDREN; i++)

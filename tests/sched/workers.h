@@ -109,7 +109,8 @@ static inline void *join_crew(void *arg)
 
 /* The caller waits, so that its worker is free too, until every member has a worker. Nobody must be able to keep it from that. Then
  * the members stay where they are (pinned), or may move. */
-static inline void start_crew_that(bool stays, struct crew *crew, const struct hd_spawn *how, int size, hd_entry entry, void *const *args)
+static inline void start_crew_that(bool stays, struct crew *crew, const struct hd_spawn *how, int size, hd_entry entry,
+				   void *const *args)
 {
 	int priority = hd_priority(hd_self());
 

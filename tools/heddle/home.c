@@ -8,7 +8,8 @@
 const struct home *find_home(void)
 {
 	static const struct home installed = { HEDDLE_INCLUDE, HEDDLE_LIB, HEDDLE_LIB "/heddle/libheddle-malloc.so" },
-				 built = { HEDDLE_BUILT_INCLUDE, HEDDLE_BUILT "/src", HEDDLE_BUILT "/tools/heddle/libheddle-malloc.so" };
+				 built = { HEDDLE_BUILT_INCLUDE, HEDDLE_BUILT "/src",
+					   HEDDLE_BUILT "/tools/heddle/libheddle-malloc.so" };
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 

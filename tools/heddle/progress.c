@@ -20,7 +20,9 @@ static double now(void)
 
 void progress_start(struct progress *p, bool quiet, uint64_t wanted, double seconds)
 {
-	*p = (struct progress){ .shown = !quiet && isatty(STDERR_FILENO), .wanted = wanted, .started = now(), .seconds = seconds };
+	*p = (struct progress){
+		.shown = !quiet && isatty(STDERR_FILENO), .wanted = wanted, .started = now(), .seconds = seconds
+	};
 	p->seen = calloc(SEEN_FIRST, sizeof *p->seen);
 	p->seen_size = p->seen != NULL ? SEEN_FIRST : 0;
 }
