@@ -55,8 +55,8 @@ HD_API HD_MUST_USE hd_promise *hd_promise_then(hd_promise *p, void *(*fn)(void *
  * hd_promise_then. Any thread, runtime running. */
 HD_API HD_MUST_USE hd_promise *hd_promise_else(hd_promise *p, void *(*fn)(int err, void *arg), void *arg);
 
-/* Waits for the values of n, one after the other. Returns 0 when all have theirs; the error of the first in the list that has none;
- * -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
+/* Waits until all of n have their values, or one fails. Returns 0 when all have theirs, also if n is 0; the error of the first that
+ * fails, at once; -ENOMEM; -ETIMEDOUT; -ECANCELED. Cancellation point. Process or plain thread. */
 HD_API HD_MUST_USE int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until);
 
 /* Waits until one of n has its value. Returns its index; when all have failed, the error of the last; -EINVAL when n is 0; -ENOMEM;

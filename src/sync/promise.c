@@ -223,15 +223,6 @@ hd_promise *hd_promise_else(hd_promise *source, void *(*fn)(int err, void *arg),
 	return promise_from(source, NULL, fn, arg);
 }
 
-int hd_promise_all(hd_promise *const *promises, size_t n, hd_time until)
-{
-	int err = hd__is_duration(until) ? -EINVAL : 0;
-
-	for (size_t i = 0; err == 0 && i < n; i++)
-		err = hd_promise_value(promises[i], NULL, until);
-	return err;
-}
-
 /* ---- for select ---- */
 
 static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)

@@ -164,7 +164,8 @@ HD_PROCESS_TEST(terminate_of_a_running_process_is_heard_at_its_next_point)
 		hd_pid holder = killer;
 		pid = born(hd_spawn(doom_self_and_call, (void *)&waits[i]));
 		if (waits[i].call == wait_terminate || waits[i].why == HD_WAIT_GROUP || waits[i].why == HD_WAIT_CONDITION ||
-		    waits[i].why == HD_WAIT_JOIN || waits[i].why == HD_WAIT_SELECT || waits[i].call == wait_any)
+		    waits[i].why == HD_WAIT_JOIN || waits[i].why == HD_WAIT_SELECT || waits[i].call == wait_any ||
+		    waits[i].call == wait_all)
 			things.holder = things.stubborn = holder;
 		check_killed(pid, 9);
 		CHECK_EQ(hd_join(killer, NULL, HD_FOREVER), 0);

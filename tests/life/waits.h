@@ -299,7 +299,7 @@ static const struct wait {
 	{ "hd_waitgroup_wait", wait_waitgroup, HD_WAIT_WAITGROUP },
 	{ "hd_promise_value", wait_promise, HD_WAIT_PROMISE },
 	{ "hd_promise_all", wait_all, HD_WAIT_PROMISE },
-	{ "hd_promise_any", wait_any, HD_WAIT_SELECT },
+	{ "hd_promise_any", wait_any, HD_WAIT_PROMISE },
 	{ "hd_queue_put", wait_put, HD_WAIT_PUT },
 	{ "hd_queue_next", wait_next, HD_WAIT_NEXT },
 	{ "hd_queue_put_many", wait_put_many, HD_WAIT_PUT },

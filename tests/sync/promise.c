@@ -633,6 +633,20 @@ static void *all_of_three(void *ps)
 	return (void *)(long)hd_promise_all(ps, 3, HD_FOREVER);
 }
 
+HD_PROCESS_TEST(promise_all_answers_the_first_failure_at_once)
+{
+	hd_promise *ps[3];
+
+	make_three(ps);
+	hd_pid pid = born(hd_spawn_at(50, all_of_three, ps));
+	CHECK_EQ(hd_promise_set(ps[1], NULL), 0);
+	CHECK_EQ(info_of(pid).state, HD_WAITING);
+	CHECK_EQ(hd_promise_fail(ps[2], EIO), 0); /* the first is pending still */
+	CHECK_EQ(joined(pid), -EIO);
+	CHECK_EQ(hd_promise_fail(ps[0], EPERM), 0);
+	release_three(ps);
+}
+
 HD_PROCESS_TEST(promise_all_and_any_can_be_cancelled_and_terminated)
 {
 	hd_promise *ps[3];
