@@ -5,8 +5,8 @@
  * caller goes on on another kernel thread (errno.h).
  * A call that waits has `hd_time until` as its last parameter: an absolute time on heddle's clock (hd_now, hd_after). A time
  * that has passed, 0 included, means: try once; with 0 or less the call is no cancellation point either. The clock begins at 10^15
- * with the program: a time from 1 to 10^15 - 1 can only be a duration (HD_SEC(5) for hd_after(HD_SEC(5))), and every call that has
- * an `until` answers -EINVAL and has done nothing. */
+ * with the program: what is more than 0, and earlier than an hour before that, can only be a duration (HD_SEC(5) for
+ * hd_after(HD_SEC(5))), and every call that has an `until` answers -EINVAL and has done nothing. */
 #ifndef HEDDLE_BASE_H
 #define HEDDLE_BASE_H
 

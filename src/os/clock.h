@@ -11,13 +11,15 @@ struct hd__clock {
 
 extern const struct hd__clock hd__os_clock;
 
-/* When every clock of heddle begins, with the program. What is less, and more than 0, is no time but a duration. */
+/* When every clock of heddle begins, with the program. What is less, and more than 0, is no time but a duration; except for the hour
+ * before: a program that has just begun may reckon back from now. */
 #define HD__BEGINNING INT64_C(1000000000000000)
+#define HD__FIRST_TIME (HD__BEGINNING - HD_SEC(3600))
 
 /* Whether a caller gave a duration where a time is wanted: hd_mutex_lock(&m, HD_SEC(5)). */
 static inline bool hd__is_duration(hd_time t)
 {
-	if (__builtin_expect(t >= HD__BEGINNING, 1))
+	if (__builtin_expect(t >= HD__FIRST_TIME, 1))
 		return false;
 	__asm__("" : "+r"(t)); /* or the compiler makes one comparison of the two, and HD_FOREVER pays for it */
 	return t > 0;

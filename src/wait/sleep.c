@@ -20,7 +20,7 @@ hd_time hd_after(hd_time ns)
 	hd_time t;
 	if (__builtin_add_overflow(hd_now(), ns, &t))
 		return HD_FOREVER;
-	return t < HD__BEGINNING ? 0 : t; /* ns was negative; what came before the beginning would be taken for a duration */
+	return t < HD__FIRST_TIME ? 0 : t; /* ns was negative; what came before the beginning would be taken for a duration */
 }
 
 int hd_sleep_until(hd_time t)

@@ -236,7 +236,7 @@ static const struct {
 
 static void try_all(bool on_process)
 {
-	static const hd_time durations[] = { 1, HD_MS(1), HD_SEC(5), INT64_C(1000000000000000) - 1 };
+	static const hd_time durations[] = { 1, HD_MS(1), HD_SEC(5), INT64_C(1000000000000000) - HD_SEC(3600) - 1 };
 
 	for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
 		for (size_t k = 0; k < sizeof durations / sizeof durations[0]; k++)
@@ -339,4 +339,6 @@ HD_TEST(durations_are_less_than_any_time)
 	CHECK_EQ(hd_run(&config, tell_time, &inside), 0);
 	CHECK(before >= beginning && before < beginning + HD_SEC(3600));
 	CHECK(inside >= before && hd_now() >= inside);
+	CHECK_EQ(hd_semaphore_wait(&semaphore, hd_now() - HD_SEC(60)),
+		 -ETIMEDOUT); /* before the program began: past, and no duration */
 }
