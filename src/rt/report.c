@@ -21,12 +21,13 @@
 /* ---- places ---- */
 
 /* Whether a place is in heddle: in its shared library, or in a function of its namespace, or, in a program that has it inside, in a file
- * beside or below the directory that `self`, a place in this file, is in. */
+ * beside or below the directory that `self`, a place in this file, is in; or in a sanitizer's wrapper of what heddle calls. */
 static bool is_own(const struct hd__source *p, const struct hd__source *self)
 {
 	const char *slash = strrchr(self->directory, '/');
 
 	return strncmp(p->module, "libheddle.", 10) == 0 || strncmp(p->function, "hd_", 3) == 0 ||
+	       strncmp(p->function, "__interceptor_", 14) == 0 ||
 	       (slash != NULL && strncmp(p->directory, self->directory, (size_t)(slash + 1 - self->directory)) == 0);
 }
 
