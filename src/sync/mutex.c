@@ -3,7 +3,7 @@
  * Owns:       struct hd_mutex; each process's list of the HD_INHERIT mutexes that it owns.
  * Invariant:  a free mutex with an order (any flag) has no undecided waiters: unlocking hands it to one of them. A free mutex
  *             without an order may have some, and then one of them has been woken to try (`waking`), or is about to be; but
- *             once a waiter has waited for HD__LATE, the mutex is handed over too (`overdue`).
+ *             once a waiter has tried in vain after HD__LATE, the mutex is handed to it (`overdue`), and is free again after that.
  * Locking:    the wait queue's lock guards all of it; `owner` may be read without.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -113,18 +113,17 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 			hd__leave_quietly(w);
 			return err;
 		}
-		hd_time now = m->waiters.head != NULL || m->owner != 0 ? hd__exact_time(w) : since;
 		if (m->owner == 0 || m->owner == me) { /* else another process took it before we ran */
 			if (m->owner == 0)
 				m->waking = 0; /* the caller is the one that was woken to try */
-			m->overdue = hd__is_late(m->waiters.head, now);
+			m->overdue = false; /* the next waiter tries first, however late: a row of hand-overs would not end */
 			own_locked(m, me, depth);
 			hd__waitq_unlock(&m->waiters);
 			hd__leave_quietly(w);
 			return 0;
 		}
 		m->waking = 0;
-		m->overdue = now - since >= HD__LATE;
+		m->overdue = hd__exact_time(w) - since >= HD__LATE;
 	}
 }
 

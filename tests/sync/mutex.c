@@ -487,6 +487,42 @@ HD_PROCESS_TEST(mutex_barging_ends_when_a_waiter_has_waited_for_a_millisecond)
 	CHECK_STR(trace_text(), "low ");
 }
 
+/* Takes the mutex, is handed it, gives it up, and takes it again, with another waiter behind it that is as late. */
+static void *take_turn_twice(void *arg)
+{
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	CHECK(mutex.waiters.head != NULL);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_EQ(hd_mutex_try_lock(&mutex), 0);
+	trace("twice ");
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	return arg;
+}
+
+/* If it went from one late waiter to the next, each would have to get a worker while the others wait for the mutex. On many workers that
+ * makes them late again: they would queue for it for good. */
+HD_PROCESS_TEST(mutex_that_was_handed_over_is_free_afterwards)
+{
+	hd_mutex_init(&mutex, 0);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	hd_pid first = spawned(hd_spawn_at(30, take_turn_twice, NULL));
+	hd_pid second = spawned(hd_spawn_at(30, take_turn, (void *)"second"));
+	await_queued(&mutex.waiters, 2);
+	for (hd_time late = hd_after(HD_MS(2)); hd_now() < late;)
+		;
+	for (int tries = 0; hd_mutex_is_mine(&mutex); tries++) {
+		CHECK(tries < 3);
+		CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+		int err = hd_mutex_try_lock(&mutex);
+		CHECK(err == 0 || err == -EAGAIN);
+		if (err == 0)
+			await_queued(&mutex.waiters, 2);
+	}
+	CHECK_EQ(hd_join(first, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(second, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "twice second ");
+}
+
 /* ---- critical ---- */
 
 static void count_up(void *arg)
