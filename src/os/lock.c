@@ -14,16 +14,14 @@ __attribute__((constructor)) static void find_out(void)
 #define YIELDS                                                                                                                 \
 	50 /* after so many rounds the thread sleeps between two: under SCHED_FIFO a yield never lets a lower holder run */
 
-static _Thread_local unsigned waits;
-
 unsigned hd__lock_waits(void)
 {
-	return waits;
+	return *hd__os_thread_waits();
 }
 
 void hd__lock_slowly(unsigned char *lock)
 {
-	waits++;
+	++*hd__os_thread_waits();
 	for (int rounds = 0;; rounds++) {
 		for (int i = 0; i < HD__TRIES; i++) {
 			unsigned char free = 0;

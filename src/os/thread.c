@@ -60,6 +60,13 @@ void hd__os_thread_set_id(int64_t id)
 	thread_id = id;
 }
 
+unsigned *hd__os_thread_waits(void)
+{
+	static _Thread_local unsigned waits;
+
+	return &waits;
+}
+
 void hd__os_thread_join(struct hd__thread *thread)
 {
 	pthread_join(thread->handle, NULL);

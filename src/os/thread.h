@@ -25,6 +25,9 @@ int hd__os_thread_count(void);
 int64_t hd__os_thread_id(void);
 void hd__os_thread_set_id(int64_t id);
 
+/* Where the calling thread counts how often it has waited for a lock. */
+unsigned *hd__os_thread_waits(void);
+
 /* How many locked operations must be saved for a call of hd__os_barrier to be worth it; 0: it does not work here. Call this before other
  * threads start. */
 unsigned hd__os_barrier_init(void);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/point.h"
+
 struct hd__context {
 	void *sp, *bp, *ip;
 };
@@ -93,6 +95,7 @@ static inline void hd__arch_make_call(struct hd__context *c, void (*fn)(void *),
 
 static inline void hd__arch_pause(void)
 {
+	hd__pause_passes();
 	__builtin_ia32_pause();
 }
 

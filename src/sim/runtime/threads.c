@@ -30,6 +30,7 @@
 #include "os/thread.h"
 #include "sched/worker.h"
 #include "sim/choice.h"
+#include "sim/runtime/costs.h"
 #include "sim/server.h"
 #include "sim/sim.h"
 
@@ -39,6 +40,9 @@
 #define READING HD_US(2) /* of the clock */
 #define STEPS_MAX 20000000
 #define BARRIER_WORTH 4
+#define TRIES 4
+#define BARRIER_WORTH_BY_CLOCK 1024 /* these as os/thread.c and base/point.h have them */
+#define TRIES_BY_CLOCK 100
 
 enum state { FREE, READY, ASLEEP, ENDED };
 
@@ -47,6 +51,8 @@ struct thread {
 	struct hd__context context;
 	struct hd_worker *self; /* what hd__self answers there */
 	int saved_errno;
+	unsigned waits;	      /* for locks */
+	hd_time clock;	      /* in a run by the clock, while another thread goes on */
 	const uint32_t *word; /* ASLEEP: on this; NULL: for time alone */
 	hd_time until;
 	uint64_t order; /* ASLEEP: smaller is earlier */
@@ -69,12 +75,18 @@ static struct {
 	unsigned threads;  /* none beyond */
 	hd_time now, next; /* next: no thread that sleeps is due before */
 	bool inside;	   /* code of this file runs: its points do not switch */
+	bool by_clock;	   /* there is no plan; `now` is the clock of the current thread */
+	hd_time earliest;  /* by the clock: none of the others goes on before */
+	hd_time waking, oversleep;
 } s;
+
+int hd__sim_tries = TRIES;
 
 /* Whether that happens now. */
 static bool fails(unsigned what)
 {
-	return hd__sim_threads && hd__sim_page->plan.faults & what && hd__sim_decide(HD__SIM_FAULT, 2, 1, NULL) == 1;
+	return hd__sim_threads && !s.by_clock && hd__sim_page->plan.faults & what &&
+	       hd__sim_decide(HD__SIM_FAULT, 2, 1, NULL) == 1;
 }
 
 /* ---- which thread goes on ---- */
@@ -120,6 +132,8 @@ static void stuck(void)
 			hd__complain("heddle: thread %u sleeps %s for ever\n", i,
 				     s.thread[i].word != NULL ? "on a word" : "for time");
 	hd__complain("heddle: every thread sleeps, and no deadline will come\n");
+	if (s.by_clock)
+		abort();
 	hd__sim_give_up(HD__SIM_DEADLOCK);
 }
 
@@ -145,9 +159,70 @@ static void tell(unsigned next)
 		e->frame[e->frames++] = (uintptr_t)frames[i];
 }
 
+/* By the clock: when t goes on, if no other thread does anything to it. */
+static hd_time goes_on_at(const struct thread *t)
+{
+	if (t->state == READY)
+		return t->clock;
+	return t->state == ASLEEP && t->until != HD_FOREVER ? t->until + s.oversleep : HD_FOREVER;
+}
+
+/* By the clock: the thread that is the earliest goes on. */
+static void go_on(void)
+{
+	unsigned next = 0;
+	hd_time first = HD_FOREVER;
+
+	s.thread[s.current].clock = s.now;
+	s.earliest = HD_FOREVER;
+	for (unsigned i = 0; i < s.threads; i++) {
+		hd_time at = goes_on_at(&s.thread[i]);
+		if (at < first) {
+			s.earliest = first;
+			first = at;
+			next = i;
+		} else if (at < s.earliest) {
+			s.earliest = at;
+		}
+	}
+	if (first == HD_FOREVER)
+		stuck();
+	s.thread[next].state = READY;
+	s.now = first;
+	if (next != s.current)
+		switch_to(next);
+}
+
+/* By the clock: so much of the current thread's time passes. */
+static void pass(hd_time ns)
+{
+	s.now += ns;
+	if (s.now > s.earliest)
+		go_on();
+}
+
+static void pay(enum hd__sim_deed deed)
+{
+	if (s.by_clock)
+		pass(hd__sim_charge(deed, 0));
+}
+
+/* t is ready, by a deed of the current thread. */
+static void make_ready(struct thread *t, hd_time delay)
+{
+	t->state = READY;
+	t->clock = s.now + delay;
+	if (t->clock < s.earliest)
+		s.earliest = t->clock;
+}
+
 /* One step: another thread may go on. `stays`: the current one could. */
 static void step(bool stays)
 {
+	if (s.by_clock) {
+		go_on();
+		return;
+	}
 	hd_pid who[THREADS_MAX];
 	unsigned n = 0, first = stays ? s.current : s.current + 1;
 	struct hd__sim_page *page = hd__sim_page;
@@ -203,12 +278,33 @@ void hd__sim_store_late(unsigned char *where, unsigned char what)
 	me->late = where;
 	me->late_value = what;
 	me->late_points = 0;
-	if (!hd__sim_threads)
+	if (!hd__sim_threads || s.by_clock)
 		publish_late(me);
 }
 
-void hd__sim_point(void)
+/* The access happens after the others have come to the same time, and then takes what it takes. */
+static void pass_to_access(enum hd__sim_access access, const void *where)
 {
+	pass(hd__sim_charge(HD__SIM_BETWEEN, 0));
+	pass(hd__sim_charge_access(access, where, s.current, s.now));
+}
+
+void hd__sim_pause(void)
+{
+	pay(HD__SIM_PAUSE);
+}
+
+void hd__sim_work(hd_time ns)
+{
+	pass(hd__sim_charge(HD__SIM_WORK, ns));
+}
+
+void hd__sim_point(enum hd__sim_access access, const void *where)
+{
+	if (s.by_clock) {
+		pass_to_access(access, where);
+		return;
+	}
 	struct thread *me = &s.thread[s.current];
 	bool late = me->late != NULL && me->late_points++ > 0; /* the first point is the load that may come before the store */
 
@@ -231,7 +327,8 @@ static void sleep_on(const uint32_t *word, hd_time until)
 	step(false);
 }
 
-static void wake_on(const uint32_t *word)
+/* Answers whether there was one. */
+static bool wake_on(const uint32_t *word)
 {
 	struct thread *first = NULL;
 
@@ -241,7 +338,8 @@ static void wake_on(const uint32_t *word)
 			first = t;
 	}
 	if (first != NULL)
-		first->state = READY;
+		make_ready(first, s.waking);
+	return first != NULL;
 }
 
 /* ---- a thread's life ---- */
@@ -281,6 +379,7 @@ static int start(unsigned *index, void *(*fn)(void *), void *arg)
 	*t = (struct thread){ .state = READY, .fn = fn, .arg = arg, .stack = stack };
 	t->carried = (struct hd__carried){ .bottom = stack, .size = STACK_SIZE };
 	hd__arch_make(&t->context, stack + STACK_SIZE, begin, t);
+	make_ready(t, s.waking);
 	*index = i;
 	return 0;
 }
@@ -297,11 +396,8 @@ static int join(unsigned i, void **result)
 	return 0;
 }
 
-bool hd__sim_threads_begin(void)
+static void begin_run(void)
 {
-	if (!hd__sim_begin())
-		return false;
-	hd__sim_serve();
 	memset(s.thread, 0, sizeof s.thread);
 	s.thread[0].state = READY;
 	s.current = 0;
@@ -310,7 +406,26 @@ bool hd__sim_threads_begin(void)
 	s.next = HD_FOREVER;
 	hd__plain_clock = &hd__os_clock;
 	hd__sim_threads = true;
+}
+
+bool hd__sim_threads_begin(void)
+{
+	if (!hd__sim_begin())
+		return false;
+	hd__sim_serve();
+	begin_run();
 	return true;
+}
+
+void hd__sim_clocks_begin(const struct hd__sim_costs *costs)
+{
+	hd__sim_costs_begin(costs);
+	begin_run();
+	s.by_clock = true;
+	s.earliest = HD_FOREVER;
+	s.waking = costs->waking;
+	s.oversleep = costs->oversleep;
+	hd__sim_tries = TRIES_BY_CLOCK;
 }
 
 void hd__sim_threads_end(void)
@@ -336,6 +451,7 @@ const struct hd__clock hd__os_clock = { virtual_now };
 void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
 {
 	hd__point();
+	pay(HD__SIM_CALL);
 	if (*word == value && until > s.now && !fails(HD__SIM_FAIL_EINTR))
 		sleep_on(word, until);
 }
@@ -343,7 +459,10 @@ void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
 void hd__os_futex_wake(uint32_t *word)
 {
 	hd__point();
-	wake_on(word);
+	if (wake_on(word))
+		pay(HD__SIM_WAKE);
+	else
+		pay(HD__SIM_CALL);
 }
 
 int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
@@ -385,6 +504,11 @@ void hd__os_thread_set_id(int64_t id)
 	given_id = id;
 }
 
+unsigned *hd__os_thread_waits(void)
+{
+	return &s.thread[s.current].waits;
+}
+
 void hd__os_thread_nap(void)
 {
 	if (hd__sim_threads)
@@ -393,12 +517,13 @@ void hd__os_thread_nap(void)
 
 unsigned hd__os_barrier_init(void)
 {
-	return BARRIER_WORTH;
+	return s.by_clock ? BARRIER_WORTH_BY_CLOCK : BARRIER_WORTH;
 }
 
 void hd__os_barrier(void)
 {
 	hd__point();
+	pay(HD__SIM_BARRIER);
 	for (unsigned i = 0; i < s.threads; i++)
 		publish_late(&s.thread[i]);
 }
@@ -441,6 +566,7 @@ int pthread_detach(pthread_t handle)
 
 int sched_yield(void)
 {
+	pay(HD__SIM_CALL);
 	if (hd__sim_threads && !s.inside)
 		step(false);
 	return 0;
@@ -450,7 +576,9 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 {
 	if (!hd__sim_threads)
 		return (int)syscall(SYS_clock_gettime, clock, t);
-	s.now += READING; /* so that a thread that waits for a time by reading the clock does not wait long */
+	if (!s.by_clock)
+		s.now += READING; /* so that a thread that waits for a time by reading the clock does not wait long */
+	pay(HD__SIM_CLOCK);
 	hd__point();
 	*t = (struct timespec){ s.now / HD_SEC(1), s.now % HD_SEC(1) };
 	return 0;
