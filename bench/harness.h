@@ -3,7 +3,7 @@
  * A program is run as `program CASE [args]` and prints a line `NAME VALUE` per measurement; lines `# NAME VALUE` count what
  * its runtime did meanwhile. It exits with 0, with BENCH_SKIP after saying on stderr why the case makes no sense for it, or
  * with another code after saying what went wrong. BENCH_WORKERS says how many workers (kernel threads that run processes) it
- * has, one unless it is set; BENCH_QUICK=1 asks for short repetitions and few of them. */
+ * has, one unless it is set; BENCH_CREW, how many processes some shapes have; BENCH_QUICK=1 asks for short repetitions and few of them. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
@@ -39,7 +39,8 @@ enum { BENCH_QUEUE_CAPACITY = 128, BENCH_CHOICES = 8 };
 /* The everyday shapes, the same for every peer: how many items a repetition has, and how many microseconds of work each item is
  * for each process that handles it. On one CPU a repetition is some 200 ms of work. An item of the sort is 1024 numbers. */
 enum {
-	BENCH_CREW = 8, /* processes, where the shape does not say otherwise */
+	BENCH_CREW = 8, /* processes, where neither the shape nor the environment says otherwise */
+	BENCH_CREW_MAX = 256,
 	BENCH_POOL_ITEMS = 6400,
 	BENCH_POOL_US = 30,
 	BENCH_POOL_CAPACITY = 64,
@@ -155,6 +156,15 @@ static inline unsigned bench_workers(void)
 	return s == NULL || atoi(s) < 1 ? 1 : (unsigned)atoi(s);
 }
 
+/* Divides the items of each shape. */
+static inline int bench_crew(void)
+{
+	const char *s = getenv("BENCH_CREW");
+	int crew = s == NULL ? BENCH_CREW : atoi(s);
+
+	return crew < 2 ? 2 : crew > BENCH_CREW_MAX ? BENCH_CREW_MAX : crew;
+}
+
 static inline int bench_quick(void)
 {
 	const char *s = getenv("BENCH_QUICK");
@@ -254,6 +264,12 @@ static inline uint64_t bench_work(uint64_t x, int us)
 	for (int i = 0; i < us * BENCH_STEPS_PER_US; i++)
 		x = bench_step(x);
 	return x;
+}
+
+/* So many numbers were merged so many times, or as much as that was done to them. Work that is not bench_work says so, for bench/virtual, where none is done. */
+static inline void bench_merged(long numbers, double times)
+{
+	(void)numbers, (void)times;
 }
 
 static inline uint64_t bench_crunch(uint64_t x)

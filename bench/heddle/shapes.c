@@ -96,7 +96,7 @@ static double run_pool(long n)
 {
 	items = n;
 	pool = new_queue(BENCH_POOL_CAPACITY);
-	double took = time_all(1 + BENCH_CREW, pool_member, n);
+	double took = time_all(1 + bench_crew(), pool_member, n);
 	hd_queue_drop(pool);
 	return took;
 }
@@ -111,7 +111,7 @@ static struct {
 	struct hd_mutex mutex;
 	struct hd_semaphore there;
 	long first, end;
-	uint64_t list[BENCH_JOBS + BENCH_CREW];
+	uint64_t list[BENCH_JOBS + BENCH_CREW_MAX];
 } jobs;
 
 static void add_job(uint64_t job)
@@ -139,7 +139,7 @@ static void *job_member(void *arg)
 	if ((intptr_t)arg == 0) {
 		for (long i = items; i > 0; i--)
 			add_job((uint64_t)i);
-		for (int i = 0; i < BENCH_CREW; i++)
+		for (int i = bench_crew(); i > 0; i--)
 			add_job(0);
 		return NULL;
 	}
@@ -153,7 +153,7 @@ static double run_jobs(long n)
 {
 	items = n;
 	jobs.first = jobs.end = 0;
-	return time_all(1 + BENCH_CREW, job_member, n);
+	return time_all(1 + bench_crew(), job_member, n);
 }
 
 void shape_jobs(void)
@@ -234,7 +234,7 @@ static uint64_t buffer_take(void)
 static void *monitor_member(void *arg)
 {
 	bool produces = (intptr_t)arg % 2 == 0;
-	long share = items / (BENCH_CREW / 2);
+	long share = items / (bench_crew() / 2);
 	uint64_t x = 0;
 
 	for (long i = share; i > 0; i--) {
@@ -251,7 +251,7 @@ static void *monitor_member(void *arg)
 static double run_monitor(long n)
 {
 	items = n;
-	return time_all(BENCH_CREW, monitor_member, n);
+	return time_all(bench_crew(), monitor_member, n);
 }
 
 void shape_monitor(void)
@@ -264,7 +264,7 @@ static uint64_t guarded; /* by the mutex, or by the rwlock */
 
 static void *locker(void *arg)
 {
-	long share = items / BENCH_CREW;
+	long share = items / bench_crew();
 	uint64_t x = (uintptr_t)arg;
 
 	for (long i = share; i > 0; i--) {
@@ -281,7 +281,7 @@ static double run_mutex(long n)
 {
 	items = n;
 	guarded = 0;
-	double took = time_all(BENCH_CREW, locker, n);
+	double took = time_all(bench_crew(), locker, n);
 	bench_same("shape_mutex: wrong count", (int64_t)guarded, n);
 	return took;
 }
@@ -296,7 +296,7 @@ static struct hd_rwlock rwlock;
 /* The crew's turns to write are spread evenly. All the work is done inside the lock. */
 static void *reader_or_writer(void *arg)
 {
-	long share = items / BENCH_CREW, me = (intptr_t)arg * (BENCH_RWLOCK_WRITE_EVERY / BENCH_CREW);
+	long share = items / bench_crew(), me = (intptr_t)arg * BENCH_RWLOCK_WRITE_EVERY / bench_crew();
 	uint64_t x = 0;
 
 	for (long i = 0; i < share; i++) {
@@ -316,7 +316,7 @@ static void *reader_or_writer(void *arg)
 static double run_rwlock(long n)
 {
 	items = n;
-	return time_all(BENCH_CREW, reader_or_writer, n);
+	return time_all(bench_crew(), reader_or_writer, n);
 }
 
 void shape_rwlock(void)
@@ -421,6 +421,7 @@ static void *sort(void *arg)
 
 	if (all->count <= BENCH_SORT_BY_INSERTION) {
 		sort_by_insertion(all->numbers, all->count);
+		bench_merged(all->count, 2.5);
 		return NULL;
 	}
 	if (all->count <= BENCH_SORT_CUTOFF) {
@@ -433,6 +434,7 @@ static void *sort(void *arg)
 	}
 	merge(&left, &right, all->spare);
 	memcpy(all->numbers, all->spare, (size_t)all->count * sizeof *all->numbers);
+	bench_merged(all->count, 1);
 	return NULL;
 }
 
