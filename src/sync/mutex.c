@@ -10,6 +10,7 @@
 #include <heddle/mutex.h>
 #include <limits.h>
 
+#include "context.h"
 #include "sync/sync.h"
 
 void hd_mutex_init(struct hd_mutex *m, unsigned flags)
@@ -127,11 +128,41 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 	}
 }
 
+/* Whether the owner of a mutex that the runner of w wants runs at this moment, on another worker; a hint. */
+static bool owner_runs(const struct hd_worker *w, const struct hd_mutex *m)
+{
+	const struct hd_process *p = hd__table_find(&w->sched->table, ld_rlx(&m->owner));
+
+	return p != NULL && ld_rlx(&p->state) == HD_RUNNING;
+}
+
+/* The mutex has another owner. While that runs on another worker, and the caller's has nothing else to run, looks whether the mutex
+ * becomes free, for as long as a short critical section takes: waiting, and going on on another worker, takes longer. Its lock is held
+ * before and after. */
+static bool becomes_free(struct hd_worker *w, struct hd_mutex *m)
+{
+	if (w == NULL || !w->crowd || w->runq.highest != 0 || !owner_runs(w, m))
+		return false;
+	hd__waitq_unlock(&m->waiters);
+	hd__leave_quietly(w);
+	for (int i = 0; i < HD__TRIES && owner_runs(w, m); i++)
+		hd__arch_pause();
+	hd__enter(w);
+	hd__waitq_lock(&m->waiters);
+	return m->owner == 0;
+}
+
 /* Waits for the mutex, whose lock is held, and which has another owner. */
 static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why)
 {
-	if (likely(!has_order(m)))
-		return compete_for(w, m, me, depth, until, why, false);
+	if (likely(!has_order(m))) {
+		if (until <= 0 || !becomes_free(w, m))
+			return compete_for(w, m, me, depth, until, why, false);
+		own_locked(m, me, depth);
+		hd__waitq_unlock(&m->waiters);
+		hd__leave_quietly(w);
+		return 0;
+	}
 	struct hd__ranked x = {
 		.waiter = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .rules = rules_of(why) }
 	};
