@@ -1,7 +1,6 @@
 /* hello.c - a row of a thousand processes: each waits for the process before it, adds 1, and wakes the next one. */
 #include <heddle.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { N = 1000 };
 
@@ -34,7 +33,7 @@ static void *first(void *arg)
 	int err = hd_group_wait(&row, HD_FOREVER); /* every process of the row has ended */
 
 	if (pid < 0 || err < 0) {
-		fprintf(stderr, "hello: %s\n", strerror(pid < 0 ? (int)-pid : -err));
+		fprintf(stderr, "hello: %s\n", hd_error(pid < 0 ? (int)pid : err));
 		hd_shutdown(1);
 		return arg;
 	}
@@ -47,6 +46,6 @@ int main(void)
 	int err = hd_run(NULL, first, NULL);
 
 	if (err < 0)
-		fprintf(stderr, "hello: %s\n", strerror(-err));
+		fprintf(stderr, "hello: %s\n", hd_error(err));
 	return err != 0;
 }

@@ -1,6 +1,6 @@
 /* models/bias.pml - the lock of a lane, biased towards its worker, which enters with a store and a load; a visitor pays with a membarrier.
  *
- * Models:     sched/lane.h: hd__enter, hd__leave; sched/lane.c: drop_bias, hd__enter_by_lock, revoke, hd__visit.
+ * Models:     sched/lane.h: hd__enter, hd__leave; sched/lane.c: drop_bias, hd__enter_by_lock, hd__rest, revoke, hd__visit.
  * Scenario:   one lane. Its worker enters and leaves a few times, and makes the lane biased whenever it likes. Two visitors visit, ask,
  *             and take the bias away at any moment: they do not wait for an answer.
  * Holds:      one thread at a time is inside. When nothing moves any more, the worker has done all it wanted, and the lock is free
@@ -69,9 +69,27 @@ inline drop_bias()
 proctype worker()
 {
 	byte n;
-	bool dropped;
+	bool dropped, resting;
 
 	do
+	:: n < ENTRIES && bias != NOT -> /* hd__rest */
+		atomic {
+			DRAIN;
+			if :: bias == BIASED -> bias = NOT; resting = true :: else fi
+		}
+		if
+		:: !resting -> /* hd__enter_by_lock */
+			do
+			:: bias == NOT -> break
+			:: bias != NOT -> drop_bias()
+			od;
+			atomic { !lock -> lock = true; DRAIN }
+		:: else
+		fi;
+		COME_IN; /* it writes w->calm */
+		GO_OUT;
+		resting = false;
+		lock = false
 	:: n < ENTRIES -> /* hd__enter */
 		if
 		:: bias != BIASED -> goto by_lock

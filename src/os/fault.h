@@ -11,6 +11,7 @@ enum hd__fault {
 	HD__FAULT_GUARD,   /* a stack's guard */
 	HD__FAULT_INSTALL, /* MADV_GUARD_INSTALL: failing it forces the mprotect fallback */
 	HD__FAULT_THREAD,  /* pthread_create */
+	HD__FAULT_BARRIER, /* membarrier, which a filter of system calls may forbid at any time */
 	HD__FAULTS
 };
 

@@ -32,8 +32,8 @@ unsigned *hd__os_thread_waits(void);
  * threads start. */
 unsigned hd__os_barrier_init(void);
 
-/* Every running thread of the program executes a full fence during the call. */
-void hd__os_barrier(void);
+/* Every running thread of the program executes a full fence during the call. False: not so; a filter of system calls has come between. */
+bool hd__os_barrier(void);
 
 /* Gives the CPU to another kernel thread. */
 void hd__os_thread_yield(void);

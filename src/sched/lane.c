@@ -49,6 +49,19 @@ void hd__enter_by_lock(struct hd_worker *w)
 	hd__lock(&w->lane);
 }
 
+void hd__rest(struct hd_worker *w)
+{
+	unsigned char biased = HD__BIASED;
+
+	if (ld_rlx(&w->bias) == HD__BIAS_NOT)
+		return;
+	if (cas_acq_rel(&w->bias, &biased, HD__BIAS_NOT)) /* pairs with hd__visit's */
+		be_calm(w);
+	else
+		hd__enter_by_lock(w); /* a visitor has asked */
+	hd__unlock(&w->lane);
+}
+
 /* v was asked for its lock, and does not answer. Returns whether the caller is inside, and has the lock. */
 static bool revoke(struct hd_worker *v)
 {
@@ -56,8 +69,12 @@ static bool revoke(struct hd_worker *v)
 
 	if (!cas_acq_rel(&v->bias, &asked, HD__BIAS_REVOKING))
 		return false;
-	hd__os_barrier(); /* from here on, if v's worker enters, it sees REVOKING; if it had entered before, `held` is visible */
-	for (int i = 0; i < HD__TRIES; i++) {
+	/* If there is a barrier, from here on v's worker sees REVOKING when it enters; if it had entered before, `held` is visible. If not,
+	 * the worker must answer, and no lane is biased any more. */
+	bool fenced = hd__os_barrier();
+	if (!fenced)
+		st_rlx(&v->sched->calm, 0);
+	for (int i = 0; fenced && i < HD__TRIES; i++) {
 		if (ld_acq(&v->held) == 0) { /* pairs with hd__leave's release: what the worker did inside is visible */
 			be_calm_for_longer(v);
 			st_rel(&v->bias, HD__BIAS_NOT); /* pairs with hd__enter_by_lock */
@@ -155,7 +172,7 @@ void hd__leave_slowly(struct hd_worker *w)
 		st_rel(&w->held, 0); /* pairs with revoke's acquire */
 		if (ld_rlx(&w->bias) != HD__BIASED)
 			drop_bias(w);
-	} else if (w->calm == 1 && sched->calm != 0 && !ld_rlx(&w->wanted)) {
+	} else if (w->calm == 1 && ld_rlx(&sched->calm) != 0 && !ld_rlx(&w->wanted)) {
 		st_rlx(&w->bias, HD__BIASED); /* and keeps the lock */
 	} else {
 		w->calm = w->calm > 1 ? w->calm - 1 : w->calm_after;

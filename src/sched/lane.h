@@ -16,6 +16,7 @@
  *   NOT     -> BIASED    hd__leave: the worker, w->calm times inside since the last visit
  *   BIASED  -> ASKED     hd__visit
  *   ASKED   -> NOT       drop_bias: the worker, which then releases the lock
+ *   BIASED  -> NOT       hd__rest: the worker, before it sleeps, which then releases the lock
  *   ASKED   -> REVOKING  revoke: a visitor
  *   REVOKING -> NOT      revoke: the visitor is inside, and has the lock
  *   REVOKING -> ASKED    revoke: the worker was inside for long */
@@ -81,6 +82,9 @@ static inline void hd__leave(struct hd_worker *w)
 		hd__unlock(&w->lane);
 	}
 }
+
+/* w's worker, outside its lane, sleeps now or has ended: the lane is not biased while it cannot answer. */
+void hd__rest(struct hd_worker *w);
 
 /* Whether the caller, which is not v's worker, is inside v's lane now; not if another thread stays inside for long. If v's worker is
  * deaf, a barrier may be needed, which takes a while: the caller says whether it holds no lock but its own lane's. */

@@ -186,6 +186,7 @@ static bool idle(struct hd_worker *w, hd_time first)
 	if (ld_rlx(&w->attention) != 0 || hd__search(w))
 		return true;
 	bump(&w->stats.idles, 1);
+	hd__rest(w);
 	hd__set_idle(w, true);
 	/* A thread that has something for us from here on sees that we are idle. What became ready in other lanes before: the watcher
 	 * looks at that, or, without one, we do. */
@@ -248,5 +249,6 @@ void hd__worker_run(struct hd_worker *w)
 			break;
 	}
 	hd__leave(w);
+	hd__rest(w);
 	hd__set_self(NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "harness/harness.h"
+#include "os/fault.h"
 #include "os/thread.h"
 
 static struct {
@@ -30,7 +31,10 @@ static void *enter_often(void *arg)
 		hd__enter(t.worker);
 		be_inside();
 		hd__leave(t.worker);
+		if (i % 1000 == 20)
+			hd__rest(t.worker);
 	}
+	hd__rest(t.worker);
 	st_rel(&t.done, true);
 	return NULL;
 }
@@ -69,7 +73,7 @@ static void enter_and_visit(unsigned calm, unsigned entries, unsigned visits)
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(pthread_join(thread[i], NULL), 0);
 	CHECK(t.done);
-	CHECK(hd__visit_surely(t.worker)); /* its worker answers no more */
+	CHECK(hd__visit_surely(t.worker));
 	be_inside();
 	hd__unvisit(t.worker);
 	free(t.sched);
@@ -79,6 +83,14 @@ HD_TEST(lane_has_one_thread_inside)
 {
 	unsigned calm = hd__os_barrier_init();
 
+	enter_and_visit(calm == 0 ? 0 : 2, hd_is_simulated() ? 60 : 1000000, hd_is_simulated() ? 20 : 2000);
+}
+
+HD_TEST(lane_has_one_thread_inside_when_barriers_begin_to_fail)
+{
+	unsigned calm = hd__os_barrier_init();
+
+	hd__fault_arm(HD__FAULT_BARRIER, 3, true);
 	enter_and_visit(calm == 0 ? 0 : 2, hd_is_simulated() ? 60 : 1000000, hd_is_simulated() ? 20 : 2000);
 }
 

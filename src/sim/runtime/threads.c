@@ -517,15 +517,20 @@ void hd__os_thread_nap(void)
 
 unsigned hd__os_barrier_init(void)
 {
+	if (hd__fault_strikes(HD__FAULT_BARRIER))
+		return 0;
 	return s.by_clock ? BARRIER_WORTH_BY_CLOCK : BARRIER_WORTH;
 }
 
-void hd__os_barrier(void)
+bool hd__os_barrier(void)
 {
 	hd__point();
+	if (hd__fault_strikes(HD__FAULT_BARRIER))
+		return false;
 	pay(HD__SIM_BARRIER);
 	for (unsigned i = 0; i < s.threads; i++)
 		publish_late(&s.thread[i]);
+	return true;
 }
 
 void hd__os_thread_yield(void)
