@@ -94,8 +94,10 @@ int hd_shutdown(int code)
 	if (!cas_acq_rel(&caller.sched->stop_code, &none, code)) {
 		err = -EALREADY;
 	} else {
-		if (caller.w != NULL)
+		if (caller.w != NULL) {
 			hd__leave(caller.w);
+			hd__rest(caller.w); /* hd__stop visits every lane, this one too */
+		}
 		hd__stop(caller.sched, code);
 		if (caller.w != NULL)
 			hd__enter(caller.w);

@@ -41,10 +41,12 @@ void hd__enter_by_lock(struct hd_worker *w)
 {
 	for (unsigned i = 1; ld_acq(&w->bias) != HD__BIAS_NOT; i++) {
 		drop_bias(w);
-		if (i % HD__TRIES == 0) /* a visitor waits for its barrier */
-			hd__os_thread_yield();
-		else
+		if (i % HD__TRIES != 0)
 			hd__arch_pause();
+		else if (i < (unsigned)(YIELDS * HD__TRIES)) /* a visitor waits for its barrier, */
+			hd__os_thread_yield();
+		else /* or for a CPU, which under SCHED_FIFO a yield does not give it */
+			hd__os_thread_nap();
 	}
 	hd__lock(&w->lane);
 }
@@ -173,7 +175,7 @@ void hd__leave_slowly(struct hd_worker *w)
 		if (ld_rlx(&w->bias) != HD__BIASED)
 			drop_bias(w);
 	} else if (w->calm == 1 && ld_rlx(&sched->calm) != 0 && !ld_rlx(&w->wanted)) {
-		st_rlx(&w->bias, HD__BIASED); /* and keeps the lock */
+		st_rel(&w->bias, HD__BIASED); /* and keeps the lock; pairs with the CASes in hd__visit and revoke */
 	} else {
 		w->calm = w->calm > 1 ? w->calm - 1 : w->calm_after;
 		hd__unlock(&w->lane);
@@ -225,7 +227,7 @@ struct hd_process *hd__take_better(struct hd_worker *w, int level)
 	bool again = false;
 
 	for (struct hd_worker *v = NULL; (v = hd__next_advert(w, v, level)) != NULL;) {
-		if (!hd__visit(v, true)) {
+		if (!hd__visit(v, w->release == NULL)) { /* no barrier under a queue's lock */
 			again = true;
 			continue;
 		}

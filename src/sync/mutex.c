@@ -230,12 +230,6 @@ __attribute__((noinline)) static struct hd_waiter *claim_next(struct hd_worker *
 {
 	struct hd_waiter *x = NULL;
 
-	if (hd__is_forked(w, m->owner)) {
-		hd__waitq_forget(&m->waiters);
-		m->highest = NULL;
-		m->waking = 0;
-		return NULL;
-	}
 	if (m->flags & HD_BY_PRIORITY) {
 		do {
 			if ((x = (struct hd_waiter *)m->highest) == NULL)
@@ -253,12 +247,23 @@ __attribute__((noinline)) static struct hd_waiter *claim_next(struct hd_worker *
 	return x;
 }
 
+/* In a forked child: they wait in the parent. */
+static void forget_waiters(struct hd_mutex *m)
+{
+	hd__waitq_forget(&m->waiters);
+	m->highest = NULL;
+	m->waking = 0;
+	m->overdue = false;
+}
+
 /* Takes the mutex from its owner, which may be about to wait (`waits`): it is free, or handed to a waiter. Returns the waiter to unpark
  * when the lock is released, or NULL. */
 static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m, bool waits)
 {
 	struct hd_waiter *next = NULL;
 
+	if (unlikely(m->waiters.head != NULL || m->waking != 0) && hd__is_forked(w, m->owner))
+		forget_waiters(m);
 	if (!hd__one_is_coming(&m->waking) && m->waiters.head != NULL)
 		next = claim_next(w, m);
 	/* If the caller is about to wait, a waiter that is at home here runs at once: it need not compete. */
@@ -269,6 +274,7 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m,
 		if (next != NULL)
 			m->waking = 1;
 	} else {
+		m->overdue = false;
 		own_locked(m, (int64_t)(intptr_t)next->data, next->number);
 	}
 	return next;

@@ -46,7 +46,9 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 	p->value = value;
 	p->err = err;
 	st_rel(&p->state, state); /* pairs with state_of's acquire */
+	add_rlx(&p->refs, 1);	  /* a waiter that is told first may release the last reference while others are being told */
 	hd__waitq_serve_all(w, &p->waiters, HD__GRANTED, NULL);
+	hd_promise_release(p);
 	return 0;
 }
 

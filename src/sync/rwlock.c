@@ -213,6 +213,8 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 	if (hd__is_forked(w, l->writer)) {
 		hd__waitq_forget(&l->waiters);
 		l->writers_waiting = 0;
+		l->last_first = NULL;
+		l->waking = 0;
 	}
 	if (l->writer == me)
 		st_rlx(&l->writer, 0);

@@ -19,6 +19,7 @@ struct several {
 	size_t open;
 	bool all;    /* hd_promise_all: one that fails is enough; else one that is kept */
 	bool enough; /* the answer is known */
+	bool gone;   /* the caller was called off: if the runtime is over, its stack goes, and `promises` with it */
 	bool over;   /* the caller has returned, or is about to */
 	int answer;  /* so far; once it is known, the caller's */
 	struct hd_waiter records[];
@@ -27,10 +28,9 @@ struct several {
 /* Promise i is not pending any more. */
 static void note_locked(struct several *s, size_t i)
 {
-	int err = hd__promise_result(s->promises[i], NULL);
-
 	if (s->enough)
 		return;
+	int err = hd__promise_result(s->promises[i], NULL);
 	st_rlx(&s->enough, s->all == (err != 0));
 	if (s->all || err != 0)
 		s->answer = err;
@@ -47,7 +47,7 @@ static void told(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_lock(&s->waiters);
 	s->open--;
 	bool last = s->over && s->open == 0;
-	if (!s->over)
+	if (!s->over && !s->gone)
 		note_locked(s, (size_t)(x - s->records));
 	if (s->open == 0 || s->enough)
 		caller = hd__waitq_claim(w, &s->waiters, HD__GRANTED);
@@ -110,6 +110,7 @@ static void caller_left(struct hd_worker *w, struct hd_waiter *x)
 	struct several *s = x->data;
 
 	(void)w;
+	s->gone = true;
 	hd__waitq_unlock(&s->waiters);
 	leave_queues(s, x->number);
 }

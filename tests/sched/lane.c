@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include <heddle.h>
+
 #include "harness/harness.h"
 #include "os/fault.h"
 #include "os/thread.h"
@@ -97,4 +99,20 @@ HD_TEST(lane_has_one_thread_inside_when_barriers_begin_to_fail)
 HD_TEST(lane_has_one_thread_inside_where_there_is_no_barrier)
 {
 	enter_and_visit(0, hd_is_simulated() ? 60 : 200000, hd_is_simulated() ? 20 : 2000);
+}
+
+static void *yield_and_shut_down(void *arg)
+{
+	for (int i = 0; i < 3000; i++)
+		hd_yield(); /* until the lane is biased */
+	hd__fault_arm(HD__FAULT_BARRIER, 1, true);
+	CHECK_EQ(hd_shutdown(7), 0);
+	return arg;
+}
+
+HD_TEST(lane_of_a_worker_that_ends_the_runtime_is_open_to_it)
+{
+	const struct hd_config config = { .workers = 2, .fixed = true };
+
+	CHECK_EQ(hd_run(&config, yield_and_shut_down, NULL), 7);
 }
