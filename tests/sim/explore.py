@@ -381,7 +381,7 @@ class Shrinking(Test):
                     self.assertNotEqual(less.verdict, said.verdict, less)
 
     def test_what_fails_always_shrinks_to_nothing(self):
-        for how in 'assert', 'deadlock', 'leak', 'livelock-yield':
+        for how in ['assert', 'deadlock', 'leak'] + ([] if ASAN else ['livelock-yield']):  # with ASan no livelock is claimed
             self.assertEqual(explore('', subject('endings', how)).plans[0], 'list:')
 
     @unittest.skipIf(ASAN, 'it has too much memory to be compared')
