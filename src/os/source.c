@@ -235,7 +235,7 @@ static const char *path_in_list(struct bytes *b, bool files, uint64_t wanted, ui
 	return found;
 }
 
-/* A relative directory is below that of the compilation, which only version 5 tells: number 0. */
+/* A relative directory is below that of the compilation, which only version 5 tells: number 0. clang's paths have directories of their own. */
 static void name_file(const struct module *m, const struct unit *u, uint64_t file, struct hd__source *p)
 {
 	struct bytes b = u->tables, again = b;
@@ -253,8 +253,13 @@ static void name_file(const struct module *m, const struct unit *u, uint64_t fil
 		path = path_in_list(&b, true, file, &in);
 		directory = path_in_list(&again, false, in, &none);
 	}
+	const char *slash = strrchr(path, '/');
+	int below = slash != NULL ? (int)(slash - path) : 0;
+	if (path[0] == '/')
+		in = 0, directory = "";
 	bool relative = directory[0] != '/' && in != 0;
-	snprintf(p->directory, sizeof p->directory, "%s%s%s", relative ? root : "", relative ? "/" : "", directory);
+	snprintf(p->directory, sizeof p->directory, "%s%s%s%s%.*s", relative ? root : "", relative ? "/" : "", directory,
+		 below > 0 && path[0] != '/' ? "/" : "", below, path);
 	copy_name(p->file, path);
 }
 
