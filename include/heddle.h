@@ -8,8 +8,10 @@
 #include <heddle/errno.h>
 #include <heddle/event.h>
 #include <heddle/group.h>
+#include <heddle/io.h>
 #include <heddle/monitor.h>
 #include <heddle/mutex.h>
+#include <heddle/net.h>
 #include <heddle/once.h>
 #include <heddle/process.h>
 #include <heddle/promise.h>

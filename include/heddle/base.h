@@ -58,27 +58,33 @@ HD_API const char *hd_error(int err);
 
 /* Why a process waits, as hd_process_info and the deadlock report say it. */
 enum hd_wait {
-	HD_WAIT_NONE = 0,  /* it does not wait */
-	HD_WAIT_SLEEP,	   /* hd_sleep, hd_sleep_until */
-	HD_WAIT_SEMAPHORE, /* hd_semaphore_wait */
-	HD_WAIT_JOIN,	   /* hd_join, hd_join_end */
-	HD_WAIT_SUSPEND,   /* hd_suspend: for another process to stop */
-	HD_WAIT_TERMINATE, /* hd_terminate: for another process to end */
-	HD_WAIT_MUTEX,	   /* hd_mutex_lock, hd_monitor_enter */
-	HD_WAIT_CONDITION, /* hd_monitor_wait, hd_condition_wait */
-	HD_WAIT_REENTER,   /* hd_monitor_wait, hd_condition_wait: that wait is over, and it waits for the mutex */
-	HD_WAIT_READ,	   /* hd_rwlock_read */
-	HD_WAIT_WRITE,	   /* hd_rwlock_write */
-	HD_WAIT_BARRIER,   /* hd_barrier_wait */
-	HD_WAIT_ONCE,	   /* hd_once */
-	HD_WAIT_EVENT,	   /* hd_event_wait */
-	HD_WAIT_WAITGROUP, /* hd_waitgroup_wait */
-	HD_WAIT_PROMISE,   /* hd_promise_value */
-	HD_WAIT_PUT,	   /* hd_queue_put */
-	HD_WAIT_NEXT,	   /* hd_queue_next */
-	HD_WAIT_SELECT,	   /* hd_select */
-	HD_WAIT_GROUP,	   /* hd_group_wait */
-	HD_WAIT_REST	   /* hd_group_wait, or the owner ends: for members that were told to stop */
+	HD_WAIT_NONE = 0,      /* it does not wait */
+	HD_WAIT_SLEEP,	       /* hd_sleep, hd_sleep_until */
+	HD_WAIT_SEMAPHORE,     /* hd_semaphore_wait */
+	HD_WAIT_JOIN,	       /* hd_join, hd_join_end */
+	HD_WAIT_SUSPEND,       /* hd_suspend: for another process to stop */
+	HD_WAIT_TERMINATE,     /* hd_terminate: for another process to end */
+	HD_WAIT_MUTEX,	       /* hd_mutex_lock, hd_monitor_enter */
+	HD_WAIT_CONDITION,     /* hd_monitor_wait, hd_condition_wait */
+	HD_WAIT_REENTER,       /* hd_monitor_wait, hd_condition_wait: that wait is over, and it waits for the mutex */
+	HD_WAIT_READ,	       /* hd_rwlock_read */
+	HD_WAIT_WRITE,	       /* hd_rwlock_write */
+	HD_WAIT_BARRIER,       /* hd_barrier_wait */
+	HD_WAIT_ONCE,	       /* hd_once */
+	HD_WAIT_EVENT,	       /* hd_event_wait */
+	HD_WAIT_WAITGROUP,     /* hd_waitgroup_wait */
+	HD_WAIT_PROMISE,       /* hd_promise_value */
+	HD_WAIT_PUT,	       /* hd_queue_put */
+	HD_WAIT_NEXT,	       /* hd_queue_next */
+	HD_WAIT_SELECT,	       /* hd_select */
+	HD_WAIT_GROUP,	       /* hd_group_wait */
+	HD_WAIT_REST,	       /* hd_group_wait, or the owner ends: for members that were told to stop */
+	HD_WAIT_FD_READ,       /* hd_read and the like: for the kernel to have something */
+	HD_WAIT_FD_WRITE,      /* hd_write and the like: for the kernel to take it; hd_connect */
+	HD_WAIT_FD_READ_TURN,  /* hd_read and the like: another process reads that descriptor */
+	HD_WAIT_FD_WRITE_TURN, /* hd_write and the like: another process writes to it */
+	HD_WAIT_FD_POLL,       /* hd_fd_poll, hd_fd_select */
+	HD_WAIT_FD_CLOSE       /* hd_close: for the end of a call that has begun */
 };
 
 /* A request to a worker, inside what it is about. Private. */

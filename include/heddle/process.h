@@ -206,6 +206,7 @@ struct hd_process_info {
 	int worker;		       /* 0 is the thread that called hd_run */
 	enum hd_wait why;	       /* HD_WAITING: what for */
 	hd_pid holder;		       /* the process that has what it waits for; below 0: a plain thread; 0: unknown */
+	int fd;			       /* the descriptor that it waits for; -1: none */
 	hd_time since;		       /* when it came into this state; good to some milliseconds */
 	hd_time cpu_time;	       /* good to some milliseconds */
 	uint64_t switches;	       /* times it was given a worker */

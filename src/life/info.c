@@ -33,6 +33,12 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_SELECT] = "hd_select",
 		[HD_WAIT_GROUP] = "hd_group_wait",
 		[HD_WAIT_REST] = "hd_group_wait, for members that were cancelled",
+		[HD_WAIT_FD_READ] = "hd_read",
+		[HD_WAIT_FD_WRITE] = "hd_write",
+		[HD_WAIT_FD_READ_TURN] = "hd_read, for its turn",
+		[HD_WAIT_FD_WRITE_TURN] = "hd_write, for its turn",
+		[HD_WAIT_FD_POLL] = "hd_fd_poll",
+		[HD_WAIT_FD_CLOSE] = "hd_close",
 	};
 	return names[why];
 }
@@ -120,6 +126,18 @@ static hd_pid holder_of(struct hd__sched *sched, struct hd_process *p)
 	return ld_acq(&p->state) == HD_WAITING && hd__edge_of(sched, p, &edge) ? edge.holder : 0;
 }
 
+/* The descriptor that p waits for; -1: none. */
+static int fd_of(struct hd_process *p)
+{
+	struct hd_waiter x, *waiter = ld_acq(&p->waiter);
+	unsigned why = ld_acq(&p->why);
+
+	if (ld_acq(&p->state) != HD_WAITING || why < HD_WAIT_FD_READ || why > HD_WAIT_FD_CLOSE || waiter == NULL ||
+	    !hd__os_peek(&x, waiter, sizeof x))
+		return -1;
+	return ld_acq(&p->waiter) == waiter && x.why == why ? (int)x.number : -1;
+}
+
 void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_process_info *info)
 {
 	uint64_t control = ld_acq(&p->control);
@@ -142,6 +160,7 @@ void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_proce
 		.worker = (int)ld_rlx(&p->home)->index,
 		.why = state == HD_WAITING ? ld_acq(&p->why) : HD_WAIT_NONE,
 		.holder = holder_of(sched, p),
+		.fd = fd_of(p),
 		.since = ld_acq(&p->since),
 		.cpu_time = ld_acq(&p->cpu_time),
 		.switches = ld_acq(&p->switches),

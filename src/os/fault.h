@@ -12,6 +12,9 @@ enum hd__fault {
 	HD__FAULT_INSTALL, /* MADV_GUARD_INSTALL: failing it forces the mprotect fallback */
 	HD__FAULT_THREAD,  /* pthread_create */
 	HD__FAULT_BARRIER, /* membarrier, which a filter of system calls may forbid at any time */
+	HD__FAULT_EINTR,   /* a system call on a descriptor is interrupted */
+	HD__FAULT_SHORT,   /* a read or write moves one byte */
+	HD__FAULT_FD,	   /* no descriptor for the poller */
 	HD__FAULTS
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/variable.h"
+#include "io/fd.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
@@ -51,7 +52,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	if (sched->doors.clock == NULL)
 		sched->doors.clock = &hd__os_clock;
 	if (sched->doors.poller == NULL)
-		sched->doors.poller = &hd__futex_poller;
+		sched->doors.poller = &hd__epoll_poller;
 	sched->watched = sched->doors.clock == &hd__os_clock; /* only the poller can wait for another clock */
 	sched->hooks = (struct hd__hooks){
 		.begin = hd__begin,
@@ -82,6 +83,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 
 static void take_down(struct hd__sched *sched)
 {
+	hd__io_drop(sched);
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		hd__worker_fini(&sched->workers[i]);
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)

@@ -294,7 +294,7 @@ static hd_time judge_locked(struct hd_worker *w)
 	if (now < sched->count_threads_at)
 		return sched->count_threads_at;
 	if (hd__os_thread_count() == (int)sched->nworkers + sched->watched + hd__sanitizer_threads()) {
-		if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0)
+		if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0 || hd__awaits_outside(sched))
 			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
 		int none = HD__NO_CODE;
 		if (!cas_acq_rel(&sched->stop_code, &none, -EDEADLK))
@@ -327,7 +327,7 @@ hd_time hd__idle(struct hd_worker *w)
 		return 0;
 	}
 	int hold;
-	if (hd__nobody_counts(sched, &hold) || hold > 0 || hd__timers_live(&w->timers) > 0)
+	if (hd__nobody_counts(sched, &hold) || hold > 0 || hd__timers_live(&w->timers) > 0 || hd__awaits_outside(sched))
 		return HD_FOREVER;
 	hd__lock(&sched->verdict);
 	hd_time until = judge_locked(w);

@@ -1,19 +1,24 @@
-/* sched/poller.h - how an idle worker sleeps.
+/* sched/poller.h - how an idle worker sleeps, and hears of what happens outside the program.
  *
- * The poll seam: a worker that has nothing to run calls `wait`, and a thread that has news for it calls `wake`. The futex poller
- * knows no events but these; one that watches file descriptors, or a simulated one, takes its place. */
+ * The poll seam: a worker that has nothing to run calls `wait`, and a thread that has news for it calls `wake`. A worker that is busy
+ * calls `wait` too, now and then, only to look. The usual one is in io/poller.c; the simulator has its own. */
 #ifndef SCHED_POLLER_H
 #define SCHED_POLLER_H
 
-#include <heddle/base.h>
+#include "os/outside.h"
+
+struct hd__sched;
+struct hd_worker;
 
 struct hd__poller {
-	/* Sleeps until `until` or a wake, while *word is `value`; may return early for no reason. */
-	void (*wait)(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until);
-	/* Ends the wait of the worker that sleeps on that word. Any thread, any signal handler. */
-	void (*wake)(struct hd__poller *poller, uint32_t *word);
+	/* Sleeps until `until`, an event or a wake, while w's attention is HD__ASLEEP; may return early for no reason. If `until` has passed
+	 * it only looks. Puts at most n events into `events` and returns how many: they are the caller's to deliver. Outside all lanes,
+	 * on w's thread; only to look, on any thread. */
+	int (*wait)(struct hd_worker *w, hd_time until, struct hd__happening *events, int n);
+	/* Ends the wait of w. Any thread, any signal handler. */
+	void (*wake)(struct hd_worker *w);
+	/* Delivers an event. Inside the lane of the worker w, or on another thread (NULL). */
+	void (*happened)(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event);
 };
-
-extern struct hd__poller hd__futex_poller;
 
 #endif

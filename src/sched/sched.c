@@ -173,7 +173,7 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 	struct hd_process *next = NULL;
 
 	w->current = NULL; /* its block may be another process's by now */
-	w->resched &= HD__CLOCK_DUE | HD__LOOK_ELSEWHERE | HD__AT_CALL;
+	w->resched &= HD__CLOCK_DUE | HD__LOOK_ELSEWHERE | HD__AT_CALL | HD__POLL_DUE;
 	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. With one
 	 * worker the runtime is over when the last process that counts has ended, whatever daemons are ready. */
 	bool look = unlikely((ld_rlx(&w->attention) | (w->resched & ~(uint32_t)HD__AT_CALL)) != 0 || w->over ||
@@ -290,6 +290,8 @@ void hd__look_up(struct hd_worker *w)
 {
 	if (w->timers.count > 0)
 		w->resched |= HD__CLOCK_DUE;
+	if (w->watched != NULL)
+		w->resched |= HD__POLL_DUE;
 }
 
 void hd__apply_notes(struct hd_worker *w)
@@ -321,6 +323,8 @@ void hd__take_news(struct hd_worker *w)
 		w->sched->hooks.look(w);
 	if (bits & HD__BETTER)
 		w->resched |= HD__LOOK_ELSEWHERE;
+	if (bits & HD__OUTSIDE)
+		w->resched |= HD__POLL_DUE;
 	if (bits & HD__SEARCH && w->current == NULL)
 		w->search.on = true;
 	else if (bits & HD__SEARCH) /* it has found something to run before it was told to search */
@@ -359,6 +363,12 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 	hd__take_news(w);
 	if (unlikely(w->over))
 		return hd__leave_idle(w, me); /* and the worker never comes back to it */
+	if (unlikely(w->resched & HD__POLL_DUE)) {
+		w->resched &= ~(uint32_t)HD__POLL_DUE;
+		hd__leave(w);
+		hd__look_outside(w);
+		hd__enter(w);
+	}
 	if (unlikely(me->chores & HD__BEGIN_QUANTUM && !(w->chores & HD__END_QUANTUM)))
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;

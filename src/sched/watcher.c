@@ -19,12 +19,15 @@
 
 #define TICK HD_MS(10)
 #define TICK_IF_CROWD HD_MS(4) /* with several workers, */
-#define TICK_IF_IDLE HD_MS(1)  /* of which one is busy and another sleeps */
+#define TICK_IF_IDLE HD_MS(1)  /* of which one is busy and another sleeps; or if a busy one watches something outside */
+#define EVENTS 64
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
 
 static hd_time tick(struct hd__sched *sched)
 {
+	if (ld_rlx(&sched->io) != NULL)
+		return TICK_IF_IDLE;
 	return sched->nworkers == 1 ? TICK : ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK_IF_CROWD;
 }
 
@@ -55,6 +58,23 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 		watcher->pause = PAUSE_MIN;
 	}
 	w->seen.alarm = alarm;
+}
+
+/* Tells a busy worker that has not made enough switches to look outside by itself. What happens to what a deaf one watches is delivered
+ * here, if another worker can run the processes that this wakes. */
+static void look_outside(struct hd__sched *sched, struct hd_worker *w)
+{
+	uint32_t attention = ld_seq(&w->attention);
+	uint64_t switches = ld_rlx(&w->stats.switches) - w->seen.switches;
+	struct hd__happening events[EVENTS];
+
+	if (attention & HD__ASLEEP || switches >= HD__LOOK_EVERY || ld_acq(&w->watched) == NULL)
+		return;
+	if (!(attention & HD__OUTSIDE))
+		hd__raise(w, HD__OUTSIDE);
+	else if (switches == 0 && ld_rlx(&sched->board.idlers) > 0)
+		for (int n = sched->doors.poller->wait(w, 0, events, EVENTS); n > 0; n--)
+			sched->doors.poller->happened(sched, NULL, &events[n - 1]);
 }
 
 /* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became
@@ -103,6 +123,9 @@ static void *watch(void *arg)
 		hd_time now = hd__clock(sched);
 		for (unsigned i = 0; i < sched->nworkers; i++)
 			look(watcher, &sched->workers[i], now);
+		if (ld_rlx(&sched->io) != NULL)
+			for (unsigned i = 0; i < sched->nworkers; i++)
+				look_outside(sched, &sched->workers[i]);
 		if (sched->nworkers > 1)
 			for (unsigned i = 0; i < sched->nworkers; i++)
 				look_into_lane(sched, &sched->workers[i], now);

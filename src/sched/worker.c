@@ -14,6 +14,8 @@
 
 #define WARM_STACKS 64	     /* kept with their memory, however long all are idle */
 #define IDLE_LONG HD_MS(100) /* after this, memory is given back */
+#define EVENTS 128	     /* that an idle worker takes at a time */
+#define EVENTS_FEW 32	     /* that a busy one takes, on a process's stack */
 
 static _Thread_local struct hd_worker *self;
 
@@ -54,6 +56,18 @@ bool hd__nobody_counts(struct hd__sched *sched, int *hold)
 	return births + ld_seq(&sched->births) == ends;
 }
 
+/* As hd__nobody_counts: the ends are read first. */
+bool hd__awaits_outside(struct hd__sched *sched)
+{
+	uint64_t back = 0, outside = 0;
+
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		back += ld_acq(&sched->workers[i].back);
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		outside += ld_acq(&sched->workers[i].outside);
+	return outside != back;
+}
+
 bool hd__nobody_lives(struct hd__sched *sched)
 {
 	uint64_t ended = 0, spawned = 0;
@@ -67,12 +81,11 @@ bool hd__nobody_lives(struct hd__sched *sched)
 
 void hd__raise(struct hd_worker *w, uint32_t bit)
 {
-	struct hd__poller *poller = w->sched->doors.poller;
 	uint32_t before = or_seq(&w->attention, bit); /* pairs with the exchange in hd__take_news and the CAS in doze */
 
 	if (before & HD__ASLEEP) {
 		st_rlx(&w->raised_at, hd__clock(w->sched));
-		poller->wake(poller, &w->attention);
+		w->sched->doors.poller->wake(w);
 	}
 }
 
@@ -145,19 +158,40 @@ static void learn_wake_cost(struct hd_worker *w)
 	st_rlx(&w->sched->wake_cost, cost + (took - cost) / 8);
 }
 
-/* Sleeps until there is news or `until` comes, unless there is news already. */
-static void doze(struct hd_worker *w, hd_time until)
+static void deliver(struct hd_worker *w, const struct hd__happening *events, int n)
 {
-	struct hd__poller *poller = w->sched->doors.poller;
+	for (int i = 0; i < n; i++)
+		w->sched->doors.poller->happened(w->sched, w, &events[i]);
+}
+
+__attribute__((noinline)) void hd__look_outside(struct hd_worker *w)
+{
+	struct hd__happening events[EVENTS_FEW];
+	int n = w->sched->doors.poller->wait(w, 0, events, EVENTS_FEW);
+
+	if (n == 0)
+		return;
+	hd__enter(w);
+	deliver(w, events, n);
+	if (n == EVENTS_FEW)
+		w->resched |= HD__POLL_DUE; /* there may be more */
+	hd__leave(w);
+}
+
+/* Sleeps until there is news, something happens outside or `until` comes, unless there is news already. Returns how many events there
+ * are. */
+static int doze(struct hd_worker *w, hd_time until, struct hd__happening *events)
+{
 	uint32_t none = 0;
 
 	if (!cas_seq(&w->attention, &none, HD__ASLEEP)) /* a thread has raised a bit: look at that first */
-		return;
-	poller->wait(poller, &w->attention, HD__ASLEEP, until);
+		return 0;
+	int n = w->sched->doors.poller->wait(w, until, events, EVENTS);
 	if (ld_rlx(&w->attention) != HD__ASLEEP) {
 		bump(&w->stats.woken, 1);
 		learn_wake_cost(w);
 	}
+	return n;
 }
 
 /* Whether there are stacks whose memory no process has needed for a while. */
@@ -182,6 +216,8 @@ static void cool(struct hd_worker *w)
 static bool idle(struct hd_worker *w, hd_time first)
 {
 	struct hd__sched *sched = w->sched;
+	struct hd__happening events[EVENTS];
+	int n = 0;
 
 	if (ld_rlx(&w->attention) != 0 || hd__search(w))
 		return true;
@@ -201,11 +237,11 @@ static bool idle(struct hd_worker *w, hd_time first)
 			until = first;
 		if (is_warm(sched) && hd__all_idle(sched)) {
 			hd_time soon = hd__clock(sched) + IDLE_LONG;
-			doze(w, soon < until ? soon : until);
-			if (ld_rlx(&w->attention) == HD__ASLEEP && soon < until) /* a long idle time, and no news */
+			n = doze(w, soon < until ? soon : until, events);
+			if (n == 0 && ld_rlx(&w->attention) == HD__ASLEEP && soon < until) /* a long idle time, and no news */
 				cool(w);
 		} else {
-			doze(w, until);
+			n = doze(w, until, events);
 		}
 	}
 	/* Awake again, and seen to be: from here on the watcher looks after our deadlines, and keeps the coarse time. If it was
@@ -213,6 +249,7 @@ static bool idle(struct hd_worker *w, hd_time first)
 	hd__set_idle(w, false);
 	hd__enter(w);
 	hd__take_news(w);
+	deliver(w, events, n);
 	hd__leave(w);
 	w->dispatched = ld_rlx(&sched->now);
 	hd__watcher_need(&sched->watcher, w->alarm < HD__BUSY ? w->alarm : HD__BUSY);
@@ -236,6 +273,12 @@ void hd__worker_run(struct hd_worker *w)
 			w->sched->hooks.over(w->sched);
 		if (ld_rlx(&w->attention) != 0)
 			continue; /* if it is over, the processes that are left are told before any of them runs */
+		if (w->runq.highest != 0 && w->resched & HD__POLL_DUE) { /* its processes only end, and come by no safe point */
+			w->resched &= ~(uint32_t)HD__POLL_DUE;
+			hd__leave(w);
+			hd__look_outside(w);
+			hd__enter(w);
+		}
 		if (w->runq.highest != 0) {
 			hd__end_search(w);
 			hd__run_next(w);

@@ -28,8 +28,9 @@
  *   ALARM        the watcher: `alarm` is due                   ends the waits whose deadline has come, and the quantum
  *   LOOK         hd__stop, hd_hold_open: the end may be near   asks hooks.look
  *   BETTER       a worker with something better than it runs   takes that, if it is still there
- *   SEARCH       a worker with surplus                         nothing: it was woken to search */
-enum { HD__ASLEEP = 1, HD__INBOX = 2, HD__ALARM = 4, HD__LOOK = 8, HD__BETTER = 16, HD__SEARCH = 32 };
+ *   SEARCH       a worker with surplus                         nothing: it was woken to search
+ *   OUTSIDE      the watcher: it has not looked for a tick     looks what has happened outside (poller.wait) */
+enum { HD__ASLEEP = 1, HD__INBOX = 2, HD__ALARM = 4, HD__LOOK = 8, HD__BETTER = 16, HD__SEARCH = 32, HD__OUTSIDE = 64 };
 
 /* resched: the worker's notes to itself, which its runner's next safe point heeds (hd__attend).
  *
@@ -39,14 +40,16 @@ enum { HD__ASLEEP = 1, HD__INBOX = 2, HD__ALARM = 4, HD__LOOK = 8, HD__BETTER = 
  *   KEEP_PLACE       it lost a boost                                   if it gives way, goes to the head of its level
  *   CLOCK_DUE        every HD__LOOK_EVERY switches                     looks at the clock
  *   LOOK_ELSEWHERE   the worker came to run less, or was told BETTER   looks for something better in other lanes
- *   AT_CALL          always, if there is doors.at_call                 calls that */
+ *   AT_CALL          always, if there is doors.at_call                 calls that
+ *   POLL_DUE         every HD__LOOK_EVERY switches, or was told OUTSIDE  looks what has happened outside, if the worker watches anything */
 enum {
 	HD__GO_TO_TAIL = 1,
 	HD__QUANTUM_OVER = 2,
 	HD__KEEP_PLACE = 4,
 	HD__CLOCK_DUE = 8,
 	HD__LOOK_ELSEWHERE = 16,
-	HD__AT_CALL = 32
+	HD__AT_CALL = 32,
+	HD__POLL_DUE = 64
 };
 
 /* chores: what must be done before the next process runs (hd__do_chores); nearly always none. The first four are a worker's, the
@@ -74,7 +77,7 @@ struct hd__sched;
 /* What the simulator replaces; handed in at start. */
 struct hd__doors {
 	const struct hd__clock *clock;
-	struct hd__poller *poller;
+	const struct hd__poller *poller;
 	struct hd__trace *trace; /* NULL: off */
 	/* The choice of the next process: NULL is the rule (highest priority, first come). Takes it off the run queue; NULL
 	 * only when nothing is ready. */
@@ -159,7 +162,10 @@ struct hd_worker {
 	struct hd__context context;
 	struct hd__carrier carrier;
 	uint64_t births, ends; /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
-	uint64_t surplus_turn; /* see hd__is_surplus */
+	uint64_t outside,
+		back; /* waits for something outside the program that have begun here; that have ended here; ever (*) */
+	struct hd__outside *watched; /* what its poller watches for it; NULL: nothing. Set once, by its own thread (*) */
+	uint64_t surplus_turn;	     /* see hd__is_surplus */
 	unsigned surplus_calls;
 	struct hd__search search;
 	uint32_t dice; /* for choices that should be fair */
@@ -202,6 +208,7 @@ struct hd__sched {
 	uint64_t stuck_switches; /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
 
+	struct hd__io *io; /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
 	struct hd__board board;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
 	struct hd_worker workers[];
@@ -218,6 +225,9 @@ void hd__set_self(struct hd_worker *w);
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index);
 void hd__worker_fini(struct hd_worker *w);
 
+/* Looks what has happened outside, and delivers it. On w's thread, outside its lane. */
+void hd__look_outside(struct hd_worker *w);
+
 /* Runs processes on the calling thread, until hooks.idle says that it is over. */
 void hd__worker_run(struct hd_worker *w);
 
@@ -233,6 +243,9 @@ hd_time hd__clock(struct hd__sched *sched);
 /* Whether every process that is not a daemon has ended, at some moment of the call; *hold is hd_hold_open's count at such a moment. Any
  * thread. */
 bool hd__nobody_counts(struct hd__sched *sched, int *hold);
+
+/* Whether a process waits for something outside the program: the kernel will wake it. Any thread. */
+bool hd__awaits_outside(struct hd__sched *sched);
 
 /* As hd__nobody_counts, for all processes, daemons too. */
 bool hd__nobody_lives(struct hd__sched *sched);

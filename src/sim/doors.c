@@ -84,9 +84,9 @@ static hd_time read_clock(const struct hd__clock *clock)
 }
 
 /* Nothing is ready: time passes until something is. */
-static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until)
+static int pass_time(struct hd_worker *w, hd_time until, struct hd__happening *events, int n)
 {
-	(void)poller, (void)word, (void)value;
+	(void)w, (void)events, (void)n;
 	if (until == HD_FOREVER && hd__os_thread_count() > 1)
 		hd__sim_give_up(HD__SIM_FOREIGN);
 	if (until == HD_FOREVER) {
@@ -98,11 +98,12 @@ static void pass_time(struct hd__poller *poller, uint32_t *word, uint32_t value,
 		until -= (until - s.now) / 2; /* the worker must look again */
 	if (until > s.now)
 		s.now = until;
+	return 0;
 }
 
-static void wake_nobody(struct hd__poller *poller, uint32_t *word)
+static void wake_nobody(struct hd_worker *w)
 {
-	(void)poller, (void)word;
+	(void)w;
 }
 
 /* ---- fairness ---- */
@@ -542,7 +543,7 @@ const struct hd__clock hd__sim_clock = { read_clock };
 
 const struct hd__doors *hd__sim_doors(bool vary)
 {
-	static struct hd__poller poller = { pass_time, wake_nobody };
+	static const struct hd__poller poller = { .wait = pass_time, .wake = wake_nobody };
 	static const struct hd__doors doors = {
 		.clock = &hd__sim_clock, .poller = &poller, .choose = choose, .at_call = at_call, .begun = begun, .ended = ended
 	};

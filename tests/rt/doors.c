@@ -17,20 +17,21 @@ static hd_time read_virtual(const struct hd__clock *clock)
 	return virtual_now;
 }
 
-static void jump(struct hd__poller *poller, uint32_t *word, uint32_t value, hd_time until)
+static int jump(struct hd_worker *w, hd_time until, struct hd__happening *events, int n)
 {
-	(void)poller, (void)word, (void)value;
+	(void)w, (void)events, (void)n;
 	CHECK(until != HD_FOREVER);
 	virtual_now = until;
+	return 0;
 }
 
-static void no_wake(struct hd__poller *poller, uint32_t *word)
+static void no_wake(struct hd_worker *w)
 {
-	(void)poller, (void)word;
+	(void)w;
 }
 
 static const struct hd__clock virtual_clock = { read_virtual };
-static struct hd__poller virtual_poller = { jump, no_wake };
+static const struct hd__poller virtual_poller = { .wait = jump, .wake = no_wake };
 
 static const struct hd__doors virtual_time = { .clock = &virtual_clock, .poller = &virtual_poller };
 

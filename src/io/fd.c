@@ -1,0 +1,542 @@
+/* io/fd.c - descriptors: turns, waits for the kernel, the end.
+ *
+ * Owns:       the table of descriptors, struct hd__fd.
+ * Invariant:  an operation is on its way only in its turn; hd_close takes both turns before the number goes back to the kernel. So no
+ *             system call of a process meets a number that has become another descriptor's.
+ * Locking:    a flow's queue lock guards its queue, edges and end; f->lock guards which poller watches it. Order: a lane, then either.
+ * Callers:    processes, and plain threads where it says so; workers and the watcher with what has happened.
+ *
+ *      take_turn --> attempt --> (drained? wait_for_kernel --> attempt)* --> pass_turn
+ *
+ * A process that is woken comes to the worker that watches the descriptor; one that thieves take away several times in a row takes its
+ * descriptor along (watch). So connections spread over workers as their processes do. */
+#include "io/fd.h"
+
+#include <errno.h>
+#include <heddle/io.h>
+
+#include "base/assert.h"
+#include "os/memory.h"
+#include "sched/gate.h"
+
+#define CHUNK 1024  /* records that are made together */
+#define CHUNKS 4096 /* so there are no more than 4 million descriptors */
+#define STRAYS 4    /* waits on other workers, in a row, after which the descriptor moves */
+
+struct hd__io {
+	struct hd__fd *chunks[CHUNKS]; /* NULL: none of them was used; set once, by any thread */
+};
+
+/* ---- the table ---- */
+
+/* *place, or if it is NULL zeroed memory of that size, which any thread may be about to put there. */
+static void *get_or_make(void **place, size_t size)
+{
+	void *there = ld_acq(place), *made;
+
+	if (likely(there != NULL))
+		return there;
+	if ((made = hd__os_alloc(size)) == NULL)
+		return NULL;
+	if (cas_acq_rel(place, &there, made))
+		return made;
+	hd__os_free(made); /* another thread was faster */
+	return there;
+}
+
+struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err)
+{
+	*err = -EBADF;
+	if (fd < 0 || fd >= CHUNK * CHUNKS)
+		return NULL;
+	*err = -ENOMEM;
+	struct hd__io *io = get_or_make((void **)&sched->io, sizeof *io);
+	if (io == NULL)
+		return NULL;
+	struct hd__fd *chunk = get_or_make((void **)&io->chunks[fd / CHUNK], CHUNK * sizeof *chunk);
+	return chunk != NULL ? &chunk[fd % CHUNK] : NULL;
+}
+
+void hd__io_drop(struct hd__sched *sched)
+{
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		if (sched->workers[i].watched != NULL) {
+			hd__os_outside_fini(sched->workers[i].watched);
+			hd__os_free(sched->workers[i].watched);
+		}
+	for (int i = 0; sched->io != NULL && i < CHUNKS; i++)
+		hd__os_free(sched->io->chunks[i]);
+	hd__os_free(sched->io);
+}
+
+/* ---- turns ---- */
+
+/* The caller, as an owner. */
+static int64_t self_of(const struct hd_worker *w)
+{
+	return w != NULL ? hd__pid(&w->sched->table, w->current) : -hd__os_thread_id();
+}
+
+/* Under the lock, which it releases: waits for the caller's turn, from inside its lane, which is left. */
+static int wait_for_turn(struct hd_worker *w, struct hd__flow *flow, int fd, enum hd_wait why, hd_time until, unsigned rules)
+{
+	int64_t none = 0, me = self_of(w);
+
+	if (cas_seq(&flow->owner, &none, me)) { /* it was passed on to none meanwhile */
+		hd__waitq_unlock(&flow->waiters);
+		hd__leave_quietly(w);
+		return 0;
+	}
+	struct hd_waiter x = {
+		.number = (unsigned)fd, .owner = &flow->owner, .rules = (uint8_t)rules, .data = (void *)(intptr_t)me
+	};
+	int err = hd__park_as(w, &x, &flow->waiters, until, why, NULL);
+	return err == -EPIPE ? -EBADF : err;
+}
+
+/* Under the lock: the turn goes to the first that waits for it. Returns that one, claimed; NULL: there is none. */
+static struct hd_waiter *pass_on(struct hd_worker *w, struct hd__flow *flow)
+{
+	struct hd_waiter *x = hd__waitq_claim(w, &flow->waiters, HD__GRANTED);
+
+	st_rel(&flow->owner, x != NULL ? (int64_t)(intptr_t)x->data : 0); /* pairs with take_turn's CAS */
+	return x;
+}
+
+static void pass_turn(struct hd__flow *flow)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_waiter *x = NULL;
+
+	hd__enter(w);
+	hd__waitq_lock(&flow->waiters);
+	flow->busy = false;
+	if (likely(flow->locks == 0) || flow->closing)
+		x = pass_on(w, flow);
+	hd__waitq_unlock(&flow->waiters);
+	if (x != NULL)
+		hd__unpark_claimed(w, x);
+	hd__leave_call(w);
+}
+
+/* It is the caller's turn when this returns 0. */
+static int take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until)
+{
+	struct hd_worker *w;
+	int64_t none = 0;
+	int err = hd__begin_wait(&w, until);
+
+	if (unlikely(err != 0))
+		return err;
+	int64_t me = self_of(w);
+	if (likely(cas_seq(&flow->owner, &none, me))) {
+		hd__leave(w);
+	} else {
+		hd__waitq_lock(&flow->waiters);
+		if (flow->closing) {
+			hd__waitq_unlock(&flow->waiters);
+			hd__leave(w);
+			return -EBADF;
+		}
+		if (flow->owner == me) { /* it has locked the flow */
+			flow->busy = true;
+			hd__waitq_unlock(&flow->waiters);
+			hd__leave(w);
+			return 0;
+		}
+		err = wait_for_turn(w, flow, fd, way == HD__READING ? HD_WAIT_FD_READ_TURN : HD_WAIT_FD_WRITE_TURN, until, 0);
+		if (err != 0)
+			return err;
+	}
+	if (unlikely(ld_seq(&flow->closing))) { /* pairs with begin_close: it sees the owner, or we see it */
+		pass_turn(flow);
+		return -EBADF;
+	}
+	return 0;
+}
+
+/* ---- what the kernel says ---- */
+
+static void say(struct hd_worker *w, struct hd__flow *flow, uint32_t generation)
+{
+	struct hd_waiter *x = NULL;
+
+	/* If no operation is on its way, and the next one will try in any case, there is nothing to say. One that begins at this moment
+	 * tries after the kernel said this. */
+	if (ld_rlx(&flow->owner) == 0 && ld_rlx(&flow->edges) + 1 != ld_rlx(&flow->drained))
+		return;
+	hd__waitq_lock(&flow->waiters);
+	if (flow->generation == generation) {
+		st_rel(&flow->edges, flow->edges + 1); /* pairs with go_on's acquire: hung_up is visible */
+		if (flow->waits) {
+			flow->waits = false;
+			x = flow->waiters.head;
+			if (!hd__waitq_claim_one(w, &flow->waiters, x, HD__GRANTED))
+				x = NULL; /* its deadline, or a cancel, came first */
+		}
+	}
+	hd__waitq_unlock(&flow->waiters);
+	if (x != NULL)
+		hd__unpark_claimed(w, x);
+}
+
+void hd__fd_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event)
+{
+	int err;
+	uint32_t generation = (uint32_t)(event->whose >> 32);
+	struct hd__fd *f =
+		hd__fd_get(sched, (int)(uint32_t)event->whose, &err); /* it was there when the descriptor was added */
+
+	if (event->what & HD__HUNG_UP)
+		st_rlx(&f->hung_up, true); /* if it is an old event, the new descriptor is only read with more care */
+	if (event->what & HD__CAN_READ)
+		say(w, &f->flow[HD__READING], generation);
+	if (event->what & HD__CAN_WRITE)
+		say(w, &f->flow[HD__WRITING], generation);
+}
+
+/* ---- waiting for the kernel ---- */
+
+/* The set of the worker w has fd, or of another worker that has it already. */
+static int watch(struct hd_worker *w, struct hd__fd *f, int fd, uint32_t generation)
+{
+	unsigned mine = w->index + 1, at = ld_acq(&f->poller);
+	uint64_t whose = (uint64_t)generation << 32 | (uint32_t)fd;
+	int err;
+
+	if (likely(at == mine && f->born)) {
+		if (unlikely(ld_rlx(&f->strays) != 0))
+			st_rlx(&f->strays, 0);
+		return 0;
+	}
+	bool stays = at != 0 && (at == mine || ld_rlx(&f->strays) < STRAYS);
+	if (at != mine && stays)
+		bump(&f->strays, 1); /* a hint: the process that has the turn of the other flow may do so too */
+	if (stays && f->born)
+		return 0;
+	hd__lock(&f->lock);
+	at = f->poller;
+	if (stays &&
+	    at != 0) { /* is it there still? It may have been closed behind our back, and the number be another one's */
+		err = hd__os_outside_add(w->sched->workers[at - 1].watched, fd, whose);
+		if (err == 0)
+			st_rlx(&f->how, HD__HOW_UNKNOWN);
+	} else {
+		err = hd__poller_watch(w, fd, whose);
+		if (err == 0 && at != 0)
+			hd__poller_unwatch(w->sched, at, fd);
+		if (err == 0)
+			st_rel(&f->poller, (uint16_t)mine);
+		st_rlx(&f->strays, 0);
+	}
+	hd__unlock(&f->lock);
+	return err == -EEXIST ? 0 : err;
+}
+
+/* The wait for the kernel was ended otherwise. */
+static void leave_head(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd__flow *flow = x->data;
+
+	(void)w;
+	flow->waits = false;
+	hd__waitq_unlock(&flow->waiters);
+}
+
+/* In the caller's turn. Returns 0 when the flow is worth a try; -ECANCELED, and hd__heed must follow. */
+static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct hd__op *op, uint32_t edges, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	int err = watch(w, f, op->fd, flow->generation);
+
+	if (unlikely(err == -EPERM))
+		st_rlx(&f->how, HD__BY_FILE); /* the kernel says that it is always ready */
+	if (unlikely(err != 0))
+		return err == -EPERM ? 0 : err;
+	hd__enter(w);
+	w = hd__safe_point(w);
+	hd__waitq_lock(&flow->waiters);
+	if (flow->closing || flow->edges != edges) {
+		err = flow->closing ? -EBADF : 0;
+		hd__waitq_unlock(&flow->waiters);
+		hd__leave(w);
+		return err;
+	}
+	flow->waits = true;
+	struct hd_waiter x = {
+		.ahead = true, .rules = HD__HEEDS_LATER, .left = leave_head, .data = flow, .number = (unsigned)op->fd
+	};
+	st_rel(&w->outside, w->outside + 1); /* pairs with hd__awaits_outside */
+	err = hd__park_as(w, &x, &flow->waiters, until, op->way == HD__READING ? HD_WAIT_FD_READ : HD_WAIT_FD_WRITE, NULL);
+	w = hd__self();
+	st_rel(&w->back, w->back + 1);
+	return err == -EPIPE ? -EBADF : err;
+}
+
+/* ---- operations ---- */
+
+static int learn_nature(struct hd__fd *f, int fd)
+{
+	struct hd__nature nature;
+	int err = hd__os_nature(fd, &nature);
+
+	if (err != 0)
+		return err;
+	hd__lock(&f->lock);
+	f->stream = nature.stream;
+	st_rlx(&f->how, (uint8_t)nature.how);
+	hd__unlock(&f->lock);
+	return 0;
+}
+
+/* In the caller's turn. */
+static ssize_t go_on(struct hd__fd *f, struct hd__flow *flow, struct hd__op *op, hd_time until)
+{
+	ssize_t done = 0, n;
+	bool learned = false, last = until <= 0; /* time is up: this attempt is the last one */
+
+	for (;;) {
+		if (unlikely(ld_rlx(&f->how) == HD__HOW_UNKNOWN) && (n = learn_nature(f, op->fd)) != 0)
+			break;
+		uint32_t edges = ld_acq(&flow->edges); /* pairs with say */
+		bool try = flow->drained != edges + 1 || last || ld_rlx(&f->how) == HD__BY_FILE;
+		n = try ? op->attempt(op, ld_rlx(&f->how)) : -EAGAIN;
+		if (likely(n >= 0)) {
+			done += n;
+			op->wanted -= (size_t)n < op->wanted ? (size_t)n : op->wanted; /* MSG_TRUNC tells more than fitted */
+			if (op->wanted > 0 && n > 0 && op->by_count && f->stream && !ld_rlx(&f->hung_up))
+				st_rlx(&flow->drained, edges + 1);
+			if (!op->whole || op->wanted == 0 || n == 0)
+				return done;
+		} else if (n == -EAGAIN) {
+			st_rlx(&flow->drained, edges + 1);
+			n = last ? -ETIMEDOUT : wait_for_kernel(f, flow, op, edges, until);
+			if (n != 0 && (n != -ETIMEDOUT || last))
+				break;
+			last = n != 0; /* what the kernel has, but has not said yet, beats the deadline */
+		} else if (n == -ENOTSOCK && !learned && !f->born) {
+			learned = true; /* the number was closed behind our back, and is another one's now */
+			st_rlx(&f->how, HD__HOW_UNKNOWN);
+		} else if (n == -EOPNOTSUPP && ld_rlx(&f->how) == HD__BY_NOWAIT) {
+			st_rlx(&f->how, hd__os_is_nonblocking(op->fd) ? HD__BY_NONBLOCK : HD__BY_THREAD);
+		} else if (n != -EINTR) {
+			break;
+		}
+	}
+	return done > 0 ? done : n;
+}
+
+/* A plain thread waits in the kernel, and takes no turns. */
+static ssize_t do_on_thread(struct hd__op *op, hd_time until)
+{
+	struct pollfd ready = { .fd = op->fd, .events = op->way == HD__READING ? POLLIN : POLLOUT };
+	struct hd__nature nature;
+	ssize_t done = 0, n = hd__is_duration(until) ? -EINVAL : hd__os_nature(op->fd, &nature);
+
+	while (n == 0) {
+		n = op->attempt(op, nature.how);
+		if (n > 0) {
+			done += n;
+			op->wanted -= (size_t)n < op->wanted ? (size_t)n : op->wanted;
+			if (!op->whole || op->wanted == 0)
+				return done;
+			n = 0;
+		} else if (n == 0) {
+			return done;
+		} else if (n == -EINTR) {
+			n = 0;
+		} else if (n == -EOPNOTSUPP && nature.how == HD__BY_NOWAIT) {
+			nature.how = hd__os_is_nonblocking(op->fd) ? HD__BY_NONBLOCK : HD__BY_THREAD;
+			n = 0;
+		} else if (n == -EAGAIN) {
+			n = hd__os_poll(&ready, 1, until);
+			n = n > 0 || n == -EINTR ? 0 : n == 0 ? -ETIMEDOUT : n;
+		}
+	}
+	return done > 0 ? done : n;
+}
+
+static int refuse(void)
+{
+	hd__complain(
+		"heddle: descriptors cannot be simulated yet: a program that is explored can have no I/O; call the functions "
+		"between which it happens instead\n");
+	return -ENOTSUP;
+}
+
+ssize_t hd__fd_do(struct hd__op *op, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	int err;
+
+	if (unlikely(w == NULL))
+		return do_on_thread(op, until);
+	if (unlikely(w->sched->doors.at_call != NULL))
+		return refuse();
+	struct hd__fd *f = hd__fd_get(w->sched, op->fd, &err);
+	if (unlikely(f == NULL))
+		return err;
+	struct hd__flow *flow = &f->flow[op->way];
+	err = take_turn(flow, op->fd, op->way, until);
+	if (unlikely(err != 0))
+		return err;
+	ssize_t n = go_on(f, flow, op, until);
+	pass_turn(flow);
+	if (unlikely(n == -ECANCELED))
+		hd__heed(); /* does not return if the caller must end */
+	return n;
+}
+
+/* ---- the end of a descriptor ---- */
+
+/* From now on operations that wait, or begin, answer -EBADF. False: another process or thread does it. */
+static bool begin_close(struct hd_worker *w, struct hd__flow *flow)
+{
+	hd__waitq_lock(&flow->waiters);
+	bool first = !flow->closing;
+	st_seq(&flow->closing, true); /* pairs with take_turn */
+	flow->waits = false;
+	if (first)
+		hd__waitq_serve_all(w, &flow->waiters, HD__CLOSED, NULL); /* which unlocks */
+	else
+		hd__waitq_unlock(&flow->waiters);
+	return first;
+}
+
+/* Waits for the end of the operation that is on its way; it does not wait for the kernel, so that is soon. A process that has locked
+ * the flow and is in no operation loses it. */
+static void take_last_turn(struct hd_worker *w, struct hd__flow *flow, int fd)
+{
+	hd__waitq_lock(&flow->waiters);
+	bool idle = flow->owner == self_of(w) || (flow->locks > 0 && !flow->busy);
+	if (idle) {
+		hd__waitq_unlock(&flow->waiters);
+		hd__leave_quietly(w);
+	} else {
+		HD_ASSERT(wait_for_turn(w, flow, fd, HD_WAIT_FD_CLOSE, HD_FOREVER, HD__NO_CANCEL | HD__NO_KILL) == 0,
+			  "hd_close could not wait for an operation");
+	}
+}
+
+static void begin_anew(struct hd__flow *flow)
+{
+	hd__waitq_lock(&flow->waiters);
+	flow->generation++;
+	flow->edges = flow->drained = 0;
+	flow->locks = 0;
+	flow->busy = false;
+	st_rlx(&flow->closing, false);
+	st_rel(&flow->owner, 0);
+	hd__waitq_unlock(&flow->waiters);
+}
+
+/* Everything that is known of fd is forgotten, and whatever waits for it answers -EBADF. On a process, outside its lane, or a plain
+ * thread inside the gate. */
+static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
+{
+	for (int way = 0; way < 2; way++) {
+		struct hd_worker *w = hd__enter_call();
+		bool first = begin_close(w, &f->flow[way]);
+		hd__leave_quietly(w);
+		if (!first)
+			return -EBADF;
+	}
+	for (int way = 0; way < 2; way++)
+		take_last_turn(hd__enter_call(), &f->flow[way], fd);
+	hd__lock(&f->lock);
+	hd__poller_unwatch(sched, f->poller, fd);
+	f->how = HD__HOW_UNKNOWN;
+	f->poller = 0;
+	f->strays = 0;
+	f->stream = f->hung_up = f->born = false;
+	hd__unlock(&f->lock);
+	for (int way = 0; way < 2; way++)
+		begin_anew(&f->flow[way]);
+	return 0;
+}
+
+static bool is_known(struct hd__fd *f)
+{
+	return ld_acq(&f->how) != HD__HOW_UNKNOWN || ld_acq(&f->poller) != 0 || ld_acq(&f->flow[0].owner) != 0 ||
+	       ld_acq(&f->flow[1].owner) != 0;
+}
+
+/* The record of fd, if there is one, and it has been used. */
+static struct hd__fd *find_known(struct hd__sched *sched, int fd)
+{
+	int err;
+	struct hd__io *io = sched != NULL ? ld_acq(&sched->io) : NULL;
+
+	if (io == NULL || fd < 0 || fd >= CHUNK * CHUNKS || ld_acq(&io->chunks[fd / CHUNK]) == NULL)
+		return NULL;
+	struct hd__fd *f = hd__fd_get(sched, fd, &err);
+	return is_known(f) ? f : NULL;
+}
+
+static struct hd__sched *begin_plain(void)
+{
+	struct hd_worker *w = hd__self();
+	return w != NULL ? w->sched : hd__gate_enter();
+}
+
+static void end_plain(struct hd__sched *sched)
+{
+	if (sched != NULL && hd__self() == NULL)
+		hd__gate_leave();
+}
+
+int hd_fd_forget(int fd)
+{
+	struct hd__sched *sched = begin_plain();
+	struct hd__fd *f = find_known(sched, fd);
+	int err = f != NULL ? forget(sched, f, fd) : 0;
+
+	end_plain(sched);
+	hd__pass_by();
+	return err;
+}
+
+int hd_close(int fd)
+{
+	int err = hd_fd_forget(fd);
+	return err != 0 ? err : hd__os_close(fd);
+}
+
+/* On a process or a plain thread inside the gate. */
+static void be_born(struct hd__sched *sched, int fd, enum hd__how how, bool stream)
+{
+	int err;
+	struct hd__fd *f = find_known(sched, fd);
+
+	if (f != NULL)
+		forget(sched, f, fd); /* an earlier one of that number was closed by other means than hd_close */
+	f = hd__fd_get(sched, fd, &err);
+	if (f == NULL)
+		return; /* it is treated as one from elsewhere */
+	hd__lock(&f->lock);
+	f->stream = stream;
+	f->born = true;
+	st_rel(&f->how, (uint8_t)how);
+	hd__unlock(&f->lock);
+}
+
+int hd__fd_born(int fd, enum hd__how how, bool stream)
+{
+	struct hd__sched *sched = fd >= 0 ? begin_plain() : NULL;
+
+	if (sched != NULL)
+		be_born(sched, fd, how, stream);
+	end_plain(sched);
+	return fd;
+}
+
+int hd__fd_born_of(int fd, int parent)
+{
+	struct hd__sched *sched = begin_plain();
+	struct hd__fd *f = find_known(sched, parent);
+
+	if (sched != NULL)
+		be_born(sched, fd, HD__BY_SOCKET, f != NULL && f->stream);
+	end_plain(sched);
+	return fd;
+}

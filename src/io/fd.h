@@ -1,0 +1,89 @@
+/* io/fd.h - what heddle knows of a descriptor: whose turn it is, what the kernel has said of it, which poller watches it. */
+#ifndef IO_FD_H
+#define IO_FD_H
+
+#include "os/io.h"
+#include "wait/wait.h"
+
+/* A descriptor is two flows, which have nothing to do with each other. */
+enum hd__way { HD__READING = 0, HD__WRITING = 1 };
+
+/* One flow. An operation takes its turn, then tries, and waits for the kernel as often as it must, then passes the turn on: so two
+ * messages never mix. The process whose turn it is waits for the kernel at the head of the queue, those that wait for their turn behind it.
+ *
+ * `edges` counts what the kernel has said. The process whose turn it is reads it before it tries; if the kernel then has no more, that was
+ * the truth after so many edges, and `drained` is one more than them: until the next edge the flow is not worth a try. An edge that comes
+ * between the try and the store of `drained` is not lost, because what is stored does not depend on when. */
+struct hd__flow {
+	struct hd_waitq waiters;
+	int64_t owner;	     /* whose turn it is: a process, less a thread, 0: none; from 0 by CAS, else under the lock */
+	uint32_t edges;	     /* under the lock; read by the owner, acquire */
+	uint32_t drained;    /* the owner's; read by others as a hint */
+	uint32_t generation; /* of the descriptor: how often the number has been closed */
+	uint16_t locks;	     /* hd_fd_lock of its owner, that keeps its turn over operations; the owner's */
+	bool waits;	     /* its owner waits for the kernel, at the head */
+	bool busy;	     /* locks > 0: an operation is on its way */
+	bool closing;	     /* hd_close has begun; seq_cst */
+};
+
+struct hd__fd {
+	struct hd__flow flow[2];
+	struct hd_waitq watchers; /* processes that wait for either flow without taking a turn: hd_fd_poll, hd_select */
+	unsigned char lock;	  /* guards what the poller knows: */
+	uint8_t how;		  /* enum hd__how */
+	uint16_t poller;	  /* the worker that watches it, plus 1; 0: none */
+	uint8_t strays;		  /* how often in a row it was waited for on other workers */
+	bool stream;		  /* a short count says that there is no more */
+	bool hung_up;		  /* but not any more: what comes may be an end or an error */
+	bool born;		  /* heddle made it: if the number is reused, heddle hears of it */
+};
+
+/* The record of fd; NULL: -EBADF or -ENOMEM, in *err. */
+struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err);
+
+/* The kernel has just given out this number, for a descriptor of this nature: what is known of it is of an earlier one. Returns fd. On a
+ * process or a plain thread. */
+int hd__fd_born(int fd, enum hd__how how, bool stream);
+int hd__fd_born_of(int fd, int parent); /* a connection to a listening socket */
+
+/* An operation on a descriptor. */
+struct hd__op {
+	/* Tries it, without waiting: a count or -errno; -EAGAIN when it would have to wait. `wanted` is what it could have moved. */
+	ssize_t (*attempt)(struct hd__op *op, enum hd__how how);
+	int fd;
+	enum hd__way way;
+	bool whole;	    /* it goes on until `wanted` is 0 */
+	bool by_count;	    /* a short count says that there is no more */
+	size_t all, wanted; /* bytes to move; still to move */
+	const struct iovec *iov;
+	int n;
+	struct msghdr *message;
+	int flags;
+	void *address, *size;
+};
+
+/* Does it: waits for its turn and for the kernel, at the longest until `until`. Returns what attempt answered, the sum of it if `whole`;
+ * -ETIMEDOUT, -ECANCELED (not if something was moved), -EBADF when the descriptor was closed meanwhile, -ENOTSUP on a process that
+ * is simulated. On a plain thread it waits in the kernel. Cancellation point. */
+ssize_t hd__fd_do(struct hd__op *op, hd_time until);
+
+/* The bytes of op->iov that are still to be moved, or their beginning. Returns how many parts they have. */
+#define HD__PARTS 16
+int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS]);
+
+/* How much a vector is in all; -EINVAL if it has too many parts, or is more than a count can say. */
+ssize_t hd__iov_sum(const struct iovec *iov, size_t n);
+
+/* Something has happened to a descriptor (the poller's). */
+void hd__fd_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event);
+
+/* The runtime ends. */
+void hd__io_drop(struct hd__sched *sched);
+
+/* w watches fd from now on, in place of the worker that did (0: none). On w's thread, outside its lane; under f->lock. */
+int hd__poller_watch(struct hd_worker *w, int fd, uint64_t whose);
+void hd__poller_unwatch(struct hd__sched *sched, unsigned poller, int fd);
+
+extern const struct hd__poller hd__epoll_poller;
+
+#endif

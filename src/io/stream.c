@@ -1,0 +1,121 @@
+/* io/stream.c - reading and writing any descriptor.
+ *
+ * Owns:      nothing: each call is an operation of io/fd.c, and says how it is attempted. */
+#include <errno.h>
+#include <heddle/io.h>
+#include <limits.h>
+#include <sys/uio.h>
+
+#include "io/fd.h"
+
+ssize_t hd__iov_sum(const struct iovec *iov, size_t n)
+{
+	size_t all = 0;
+
+	if (n > UIO_MAXIOV)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (__builtin_add_overflow(all, iov[i].iov_len, &all) || all > SSIZE_MAX)
+			return -EINVAL;
+	return (ssize_t)all;
+}
+
+int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS])
+{
+	size_t skip = op->all - op->wanted;
+	int i = 0, n = 0;
+
+	while (i < op->n && skip >= op->iov[i].iov_len)
+		skip -= op->iov[i++].iov_len;
+	for (; i < op->n && n < HD__PARTS; i++, n++) {
+		parts[n] = (struct iovec){ (char *)op->iov[i].iov_base + skip, op->iov[i].iov_len - skip };
+		skip = 0;
+	}
+	return n;
+}
+
+static ssize_t attempt(struct hd__op *op, enum hd__how how)
+{
+	struct iovec parts[HD__PARTS];
+	const struct iovec *iov = op->iov;
+	int n = op->n;
+
+	if (op->wanted != op->all) {
+		n = hd__op_rest(op, parts);
+		iov = parts;
+	}
+	return op->way == HD__READING ? hd__os_read(op->fd, how, iov, n) : hd__os_write(op->fd, how, iov, n);
+}
+
+static ssize_t transfer(int fd, enum hd__way way, const struct iovec *iov, int n, bool whole, hd_time until)
+{
+	ssize_t all = n < 0 ? -EINVAL : hd__iov_sum(iov, (size_t)n);
+
+	if (all < 0)
+		return all;
+	struct hd__op op = { .attempt = attempt,
+			     .fd = fd,
+			     .way = way,
+			     .whole = whole,
+			     .by_count = true,
+			     .wanted = (size_t)all,
+			     .all = (size_t)all,
+			     .iov = iov,
+			     .n = n };
+	return hd__fd_do(&op, until);
+}
+
+static ssize_t transfer_one(int fd, enum hd__way way, void *data, size_t n, bool whole, hd_time until)
+{
+	struct iovec one = { data, n };
+	return transfer(fd, way, &one, 1, whole, until);
+}
+
+ssize_t hd_read(int fd, void *data, size_t n, hd_time until)
+{
+	return transfer_one(fd, HD__READING, data, n, false, until);
+}
+
+ssize_t hd_readv(int fd, const struct iovec *iov, int n, hd_time until)
+{
+	return transfer(fd, HD__READING, iov, n, false, until);
+}
+
+ssize_t hd_read_full(int fd, void *data, size_t n, hd_time until)
+{
+	return transfer_one(fd, HD__READING, data, n, true, until);
+}
+
+ssize_t hd_write(int fd, const void *data, size_t n, hd_time until)
+{
+	return transfer_one(fd, HD__WRITING, (void *)(uintptr_t)data, n, true, until);
+}
+
+ssize_t hd_writev(int fd, const struct iovec *iov, int n, hd_time until)
+{
+	return transfer(fd, HD__WRITING, iov, n, true, until);
+}
+
+int hd_write_all(int fd, const void *data, size_t n, hd_time until)
+{
+	const char *from = data;
+
+	while (n > 0) {
+		ssize_t written = hd_write(fd, from, n, until);
+		if (written < 0)
+			return (int)written;
+		from += written;
+		n -= (size_t)written;
+	}
+	return 0;
+}
+
+int hd_pipe(int fds[2])
+{
+	int err = hd__os_pipe(fds);
+
+	for (int i = 0; err == 0 && i < 2; i++)
+		hd__fd_born(fds[i], HD__BY_NONBLOCK, true);
+	hd__pass_by();
+	return err;
+}

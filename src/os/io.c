@@ -1,0 +1,333 @@
+/* os/io.c - descriptors, as the kernel has them. */
+#define _GNU_SOURCE
+#include "os/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic.h"
+#include "os/clock.h"
+#include "os/fault.h"
+
+#define BELL UINT64_MAX
+#define BATCH 128
+
+/* The answer of a system call, in heddle's way. */
+static inline ssize_t answer(ssize_t result, int saved)
+{
+	if (likely(result >= 0))
+		return result;
+	int err = errno;
+	errno = saved;
+	return -(err == EWOULDBLOCK ? EAGAIN : err);
+}
+
+int hd__os_nature(int fd, struct hd__nature *nature)
+{
+	int saved = errno, domain = 0, type = 0;
+	socklen_t size = sizeof domain;
+	struct stat st;
+
+	*nature = (struct hd__nature){ .how = HD__BY_FILE };
+	if (fstat(fd, &st) != 0)
+		return (int)answer(-1, saved);
+	if (S_ISSOCK(st.st_mode)) {
+		nature->how = HD__BY_SOCKET;
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0)
+			nature->stream = type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6);
+	} else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISBLK(st.st_mode)) {
+		nature->how = HD__BY_NOWAIT;
+		nature->stream = S_ISFIFO(st.st_mode) && !(fcntl(fd, F_GETFL) & O_DIRECT);
+	}
+	errno = saved;
+	return 0;
+}
+
+bool hd__os_is_nonblocking(int fd)
+{
+	int saved = errno, flags = fcntl(fd, F_GETFL);
+
+	errno = saved;
+	return flags >= 0 && flags & O_NONBLOCK;
+}
+
+bool hd__os_is_stream(int fd)
+{
+	int saved = errno, type = 0;
+	socklen_t size = sizeof type;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
+		errno = saved;
+	return type == SOCK_STREAM;
+}
+
+/* Whether a descriptor that can only be used by waiting would not have to, unless another program is faster. */
+static bool is_ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	return poll(&p, 1, 0) > 0;
+}
+
+ssize_t hd__os_read(int fd, enum hd__how how, const struct iovec *iov, int n)
+{
+	int saved = errno;
+	struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
+	struct iovec one = *iov;
+
+	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
+		return -EINTR;
+	if (unlikely(hd__fault_strikes(HD__FAULT_SHORT)) && one.iov_len > 1) {
+		one.iov_len = 1;
+		return hd__os_read(fd, how, &one, 1);
+	}
+	if (how == HD__BY_SOCKET)
+		return answer(n == 1 ? recv(fd, iov->iov_base, iov->iov_len, MSG_DONTWAIT)
+				     : recvmsg(fd, &message, MSG_DONTWAIT),
+			      saved);
+	if (how == HD__BY_THREAD && !is_ready(fd, POLLIN))
+		return -EAGAIN;
+	return answer(how == HD__BY_NOWAIT ? preadv2(fd, iov, n, -1, RWF_NOWAIT) : readv(fd, iov, n), saved);
+}
+
+ssize_t hd__os_write(int fd, enum hd__how how, const struct iovec *iov, int n)
+{
+	int saved = errno, flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+	struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
+	struct iovec one = *iov;
+
+	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
+		return -EINTR;
+	if (unlikely(hd__fault_strikes(HD__FAULT_SHORT)) && one.iov_len > 1) {
+		one.iov_len = 1;
+		return hd__os_write(fd, how, &one, 1);
+	}
+	if (how == HD__BY_SOCKET)
+		return answer(n == 1 ? send(fd, iov->iov_base, iov->iov_len, flags) : sendmsg(fd, &message, flags), saved);
+	if (how == HD__BY_THREAD && !is_ready(fd, POLLOUT))
+		return -EAGAIN;
+	return answer(how == HD__BY_NOWAIT ? pwritev2(fd, iov, n, -1, RWF_NOWAIT) : writev(fd, iov, n), saved);
+}
+
+ssize_t hd__os_recvmsg(int fd, struct msghdr *message, int flags)
+{
+	int saved = errno;
+
+	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
+		return -EINTR;
+	return answer(recvmsg(fd, message, flags | MSG_DONTWAIT), saved);
+}
+
+ssize_t hd__os_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+	int saved = errno;
+
+	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
+		return -EINTR;
+	return answer(sendmsg(fd, message, flags | MSG_DONTWAIT | MSG_NOSIGNAL), saved);
+}
+
+/* Runs f with O_NONBLOCK set on fd; it is put back at once. */
+static int without_waiting(int fd, int (*f)(int fd, void *arg), void *arg)
+{
+	int flags = fcntl(fd, F_GETFL);
+	bool set = flags >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+	int result = f(fd, arg), err = errno;
+
+	if (set)
+		fcntl(fd, F_SETFL, flags);
+	errno = err;
+	return result;
+}
+
+struct peer {
+	struct sockaddr *address;
+	socklen_t *size;
+	int flags;
+};
+
+static int accept_peer(int fd, void *arg)
+{
+	const struct peer *p = arg;
+	return accept4(fd, p->address, p->size, p->flags | SOCK_NONBLOCK);
+}
+
+static int connect_peer(int fd, void *arg)
+{
+	const struct peer *p = arg;
+	return connect(fd, p->address, *p->size);
+}
+
+/* Neither of these calls can be told not to wait, other than by O_NONBLOCK. */
+int hd__os_accept(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+	int saved = errno;
+	struct peer peer = { address, size, flags };
+
+	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
+		return -EINTR;
+	return (int)answer(without_waiting(fd, accept_peer, &peer), saved);
+}
+
+int hd__os_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	int saved = errno;
+	struct peer peer = { (struct sockaddr *)(uintptr_t)address, &size, 0 };
+
+	return (int)answer(without_waiting(fd, connect_peer, &peer), saved);
+}
+
+int hd__os_connected(int fd)
+{
+	int saved = errno, err = 0;
+	socklen_t size = sizeof err;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0)
+		return (int)answer(-1, saved);
+	return -err;
+}
+
+int hd__os_pipe(int fds[2])
+{
+	int saved = errno;
+	return (int)answer(pipe2(fds, O_NONBLOCK | O_CLOEXEC), saved);
+}
+
+int hd__os_socket(int domain, int type, int protocol)
+{
+	int saved = errno;
+	return (int)answer(socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol), saved);
+}
+
+int hd__os_socketpair(int domain, int type, int fds[2])
+{
+	int saved = errno;
+	return (int)answer(socketpair(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), saved);
+}
+
+/* EINTR is no reason to try again: the descriptor is gone on Linux. */
+int hd__os_close(int fd)
+{
+	int saved = errno, err = (int)answer(close(fd), saved);
+	return err == -EINTR ? 0 : err;
+}
+
+/* The distance from now, as poll and epoll want it. */
+static struct timespec distance(hd_time until)
+{
+	hd_time ns = until > 0 ? until - hd__os_clock.now(&hd__os_clock) : 0;
+
+	if (ns < 0)
+		ns = 0;
+	return (struct timespec){ ns / HD_SEC(1), ns % HD_SEC(1) };
+}
+
+int hd__os_poll(struct pollfd *fds, unsigned n, hd_time until)
+{
+	int saved = errno;
+	struct timespec t = until == HD_FOREVER ? (struct timespec){ 0 } : distance(until);
+
+	return (int)answer(ppoll(fds, n, until == HD_FOREVER ? NULL : &t, NULL), saved);
+}
+
+/* ---- watching many ---- */
+
+int hd__os_outside_init(struct hd__outside *o)
+{
+	int saved = errno;
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = BELL };
+
+	o->bell = -1;
+	o->epoll = hd__fault_strikes(HD__FAULT_FD) ? (errno = EMFILE, -1) : epoll_create1(EPOLL_CLOEXEC);
+	if (o->epoll >= 0)
+		o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (o->bell >= 0 && epoll_ctl(o->epoll, EPOLL_CTL_ADD, o->bell, &event) == 0)
+		return 0;
+	int err = (int)answer(-1, saved);
+	hd__os_outside_fini(o);
+	return err;
+}
+
+void hd__os_outside_fini(struct hd__outside *o)
+{
+	int saved = errno;
+
+	if (o->bell >= 0)
+		close(o->bell);
+	if (o->epoll >= 0)
+		close(o->epoll);
+	errno = saved;
+}
+
+int hd__os_outside_add(struct hd__outside *o, int fd, uint64_t whose)
+{
+	int saved = errno;
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, .data.u64 = whose };
+
+	return (int)answer(epoll_ctl(o->epoll, EPOLL_CTL_ADD, fd, &event), saved);
+}
+
+void hd__os_outside_remove(struct hd__outside *o, int fd)
+{
+	int saved = errno;
+	struct epoll_event event = { 0 };
+
+	epoll_ctl(o->epoll, EPOLL_CTL_DEL, fd, &event);
+	errno = saved;
+}
+
+/* By whole milliseconds where the kernel, or a filter of system calls, does not know nanoseconds. */
+static int sleep_in(int epoll, struct epoll_event *events, int n, hd_time until)
+{
+	static bool no_pwait2;
+	struct timespec t = { 0 };
+
+	if (until <= 0)
+		return epoll_wait(epoll, events, n, 0);
+	if (until == HD_FOREVER)
+		return epoll_wait(epoll, events, n, -1);
+	t = distance(until);
+	if (!ld_rlx(&no_pwait2)) {
+		int got = (int)syscall(SYS_epoll_pwait2, epoll, events, n, &t, NULL, 0);
+		if (got >= 0 || (errno != ENOSYS && errno != EPERM))
+			return got;
+		st_rlx(&no_pwait2, true);
+	}
+	int64_t ms = t.tv_sec > 1000000 ? 1000000000 : t.tv_sec * 1000 + (t.tv_nsec + 999999) / 1000000;
+	return epoll_wait(epoll, events, n, (int)ms);
+}
+
+int hd__os_outside_wait(struct hd__outside *o, hd_time until, struct hd__happening *happened, int n)
+{
+	struct epoll_event events[BATCH];
+	int saved = errno, count = 0;
+	int got = sleep_in(o->epoll, events, n < BATCH ? n : BATCH, until);
+
+	errno = saved;
+	for (int i = 0; i < got; i++) {
+		uint32_t e = events[i].events;
+		if (events[i].data.u64 == BELL) /* it rings on every change, and is never emptied */
+			continue;
+		uint32_t hung = e & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI) ? HD__HUNG_UP : 0;
+		happened[count].what = (e & EPOLLIN || hung ? HD__CAN_READ : 0) |
+				       (e & (EPOLLOUT | EPOLLHUP | EPOLLERR) ? HD__CAN_WRITE : 0) | hung;
+		happened[count++].whose = events[i].data.u64;
+	}
+	return count;
+}
+
+void hd__os_outside_ring(struct hd__outside *o)
+{
+	int saved = errno;
+	uint64_t one = 1;
+	ssize_t written = write(o->bell, &one, sizeof one);
+
+	(void)written; /* it cannot fail but for 2^64 rings */
+	errno = saved;
+}

@@ -1,0 +1,52 @@
+/* os/io.h - the door to descriptors: system calls that do not wait.
+ *
+ * Each answers a count, a descriptor or 0, or -errno; errno is left alone. The simulated runtime has descriptors of its own behind the
+ * same door (sim/runtime/io.c). */
+#ifndef OS_IO_H
+#define OS_IO_H
+
+#include <heddle/base.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "os/outside.h"
+
+/* How a descriptor is read and written without waiting, whatever its O_NONBLOCK says: that belongs to all programs that share the open
+ * file. */
+enum hd__how {
+	HD__HOW_UNKNOWN = 0,
+	HD__BY_SOCKET,	 /* MSG_DONTWAIT */
+	HD__BY_NOWAIT,	 /* RWF_NOWAIT; pipes, and most devices on newer kernels */
+	HD__BY_NONBLOCK, /* it has O_NONBLOCK, and knows no RWF_NOWAIT */
+	HD__BY_THREAD,	 /* it knows neither: when it is ready, a thread does it, and may have to wait */
+	HD__BY_FILE	 /* it is always ready, and a thread does it: regular files, directories, disks */
+};
+
+struct hd__nature {
+	enum hd__how how;
+	bool stream; /* a count that is short says that there is no more: TCP and pipes */
+};
+
+int hd__os_nature(int fd, struct hd__nature *nature); /* HD__BY_NOWAIT, if it may know that */
+bool hd__os_is_nonblocking(int fd);
+bool hd__os_is_stream(int fd); /* a socket without bounds between messages */
+
+/* -EAGAIN when it would have to wait; -EOPNOTSUPP when it does not know RWF_NOWAIT. */
+ssize_t hd__os_read(int fd, enum hd__how how, const struct iovec *iov, int n);
+ssize_t hd__os_write(int fd, enum hd__how how, const struct iovec *iov, int n);
+ssize_t hd__os_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t hd__os_sendmsg(int fd, const struct msghdr *message, int flags);
+int hd__os_accept(int fd, struct sockaddr *address, socklen_t *size, int flags); /* the new one has O_NONBLOCK */
+int hd__os_connect(int fd, const struct sockaddr *address, socklen_t size);	 /* -EINPROGRESS */
+int hd__os_connected(int fd); /* when it is writable: how hd__os_connect has ended */
+
+int hd__os_pipe(int fds[2]);
+int hd__os_socket(int domain, int type, int protocol);
+int hd__os_socketpair(int domain, int type, int fds[2]);
+int hd__os_close(int fd);
+
+/* Waits, on the calling thread, until one of them is ready. */
+int hd__os_poll(struct pollfd *fds, unsigned n, hd_time until);
+
+#endif
