@@ -74,6 +74,8 @@ static void stop_joining(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_unlock(x->queue);
 }
 
+static const struct hd__wait_ops ops = { .left = stop_joining };
+
 static inline bool is_alive(struct hd__caller caller, hd_pid pid)
 {
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
@@ -108,7 +110,7 @@ static inline int join(struct hd__caller *caller, hd_pid pid, struct hd_end *end
 	hd__join_take_locked(p);
 	if (caller->w != NULL && hd__take_for_hand_off(caller->w, p)) /* it cannot end before we release its news */
 		next = p;
-	struct hd_waiter x = { .left = stop_joining, .owner = &pid, .rules = HD__HANDS_BACK };
+	struct hd_waiter x = { .ops = &ops, .owner = &pid, .rules = HD__HANDS_BACK };
 	err = hd__park_as(caller->w, &x, &p->news, until, HD_WAIT_JOIN, next);
 	if (caller->w != NULL)
 		hd__enter(caller->w = hd__self());

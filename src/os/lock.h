@@ -3,7 +3,7 @@
  * Nothing of it is touched after its release, so it may live in memory that the next holder frees. The holder does not sleep,
  * does not switch (except in hd__park, which releases on the next stack) and calls no function of the program. It may
  *   take further locks     a lane, then a wait queue (a condition's, then its mutex's), then stacks, table or trace
- *   call its primitive     x->left in wait.c, the spawn in group.c
+ *   call its primitive     x->ops->left in wait.c, the spawn in group.c
  *   call the kernel        guards and discards in stack.c, a futex wake; rt/ allocates and prints for its deadlock reports */
 #ifndef OS_LOCK_H
 #define OS_LOCK_H

@@ -28,6 +28,8 @@ static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_unlock(&b->waiters);
 }
 
+static const struct hd__wait_ops ops = { .left = waiter_left };
+
 int hd_barrier_wait(struct hd_barrier *b, hd_time until)
 {
 	struct hd_worker *w;
@@ -44,7 +46,7 @@ int hd_barrier_wait(struct hd_barrier *b, hd_time until)
 		return 1;
 	}
 	b->arrived++;
-	struct hd_waiter x = { .left = waiter_left, .number = b->round };
+	struct hd_waiter x = { .ops = &ops, .number = b->round };
 	err = hd__park_as(w, &x, &b->waiters, until, HD_WAIT_BARRIER, NULL);
 	return x.data != NULL ? 0 : err;
 }

@@ -83,6 +83,8 @@ static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_unlock(&m->waiters);
 }
 
+static const struct hd__wait_ops ranked_ops = { .left = waiter_left };
+
 /* Locking it is no cancellation point; and to enter a monitor again ignores termination too, so that cleanups run owning the mutex. */
 static uint8_t rules_of(enum hd_wait why)
 {
@@ -168,7 +170,7 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 	};
 	if (is_ranked(m) && until > 0) {
 		x.waiter.process = w != NULL ? w->current : NULL;
-		x.waiter.left = waiter_left;
+		x.waiter.ops = &ranked_ops;
 		x.waiter.boosts = m->flags & HD_INHERIT && m->owner > 0;
 		hd__rank(m, &x);
 		boost_owner(w, m);
@@ -376,7 +378,7 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(is_ranked(m))) {
-			x->left = waiter_left;
+			x->ops = &ranked_ops;
 			hd__rank(m, (struct hd__ranked *)x);
 			boost_owner(w, m);
 		}

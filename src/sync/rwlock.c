@@ -100,13 +100,15 @@ static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_serve(w, &l->waiters, admit_next, l);
 }
 
+static const struct hd__wait_ops ops = { .left = waiter_left };
+
 /* Waits in line for the lock, whose queue is locked; `again`: before the others of its kind. */
 static int wait_in_line(struct hd_worker *w, struct hd_rwlock *l, struct hd_waiter *x, hd_time until, enum hd_wait why,
 			bool again)
 {
 	bool first = why == preferred(l);
 
-	x->left = waiter_left;
+	x->ops = &ops;
 	x->owner = &l->writer;
 	x->ahead = true;
 	if (first)

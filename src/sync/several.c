@@ -115,10 +115,30 @@ static void caller_left(struct hd_worker *w, struct hd_waiter *x)
 	leave_queues(s, x->number);
 }
 
+/* The caller, which has joined the first n queues, goes. Returns whether it frees the call: else the last thread that tells it does. */
+static bool let_go(struct several *s, size_t n)
+{
+	leave_queues(s, n);
+	hd__waitq_lock(&s->waiters);
+	bool last = s->open == 0;
+	s->over = true;
+	hd__waitq_unlock(&s->waiters);
+	return last;
+}
+
+static void caller_abandoned(struct hd_worker *w, struct hd_waiter *x)
+{
+	(void)w;
+	if (let_go(x->data, x->number))
+		hd__os_free(x->data);
+}
+
+static const struct hd__wait_ops ops = { .left = caller_left, .abandoned = caller_abandoned };
+
 /* Waits until the answer is known, or no promise is open. The caller is inside its lane, and outside afterwards. */
 static int wait_for_news(struct hd_worker *w, struct several *s, size_t joined, hd_time until)
 {
-	struct hd_waiter x = { .left = caller_left, .rules = HD__HEEDS_LATER, .data = s, .number = joined };
+	struct hd_waiter x = { .ops = &ops, .rules = HD__HEEDS_LATER, .data = s, .number = joined };
 
 	hd__waitq_lock(&s->waiters);
 	if (s->open > 0 && !s->enough)
@@ -135,12 +155,10 @@ static int finish(struct several *s, size_t joined, int err)
 
 	if (w != NULL)
 		hd__enter(w);
-	leave_queues(s, joined);
 	hd__waitq_lock(&s->waiters);
 	int answer = !s->enough && err != 0 ? err : s->answer;
-	bool last = s->open == 0;
-	s->over = true;
 	hd__waitq_unlock(&s->waiters);
+	bool last = let_go(s, joined);
 	hd__leave_quietly(w);
 	if (last)
 		hd__os_free(s);

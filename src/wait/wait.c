@@ -248,8 +248,8 @@ void hd__waitq_serve_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outco
 /* x is out of the queue, whose lock is held, and was not claimed. */
 static void leave_locked(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q)
 {
-	if (x->left != NULL)
-		x->left(w, x);
+	if (x->ops != NULL && x->ops->left != NULL)
+		x->ops->left(w, x);
 	else
 		hd__waitq_unlock(q);
 }
@@ -417,7 +417,7 @@ int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wai
 
 	x.several = x.ahead = x.boosts = false;
 	x.rules = 0;
-	x.left = NULL;
+	x.ops = NULL;
 	x.owner = NULL;
 	return park(w, &x, q, until, why, NULL);
 }
@@ -533,4 +533,7 @@ void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
 		if (x != p->inner->won) /* the thread that claimed that one may have freed its queue */
 			take_out(w, x, HD__LINKED);
+	x = p->waiter;
+	if (p->state != HD_WAITING && x != NULL && x->ops != NULL && x->ops->abandoned != NULL)
+		x->ops->abandoned(w, x);
 }

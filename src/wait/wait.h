@@ -37,6 +37,17 @@ enum hd__rules {
 	HD__HANDS_BACK = 8   /* it may have lent its turn: the process whose end it waits for hands the worker back */
 };
 
+struct hd_waiter;
+
+/* What else must happen when a wait ends in an unusual way; each may be NULL. */
+struct hd__wait_ops {
+	/* x is out of its queue, and was not claimed. Under the lock of the queue, which this function releases. */
+	void (*left)(struct hd_worker *w, struct hd_waiter *x);
+	/* The wait of x is over, and its process does not go on: for good, because the runtime is over. Inside its home's lane; no locks
+	 * are held. */
+	void (*abandoned)(struct hd_worker *w, struct hd_waiter *x);
+};
+
 /* On the waiter's stack while it waits in a queue. */
 struct hd_waiter {
 	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
@@ -50,10 +61,9 @@ struct hd_waiter {
 	uint64_t wait;	   /* plain thread: as p->wait; a process has it in its block */
 
 	/* the primitive's own */
-	/* It is out, and was not claimed: what else must happen, under the same lock, which this function releases. Or NULL. */
-	void (*left)(struct hd_worker *w, struct hd_waiter *x);
-	bool ahead;		  /* it goes behind `behind`, else to the tail */
-	struct hd_waiter *behind; /* NULL: to the head of the queue */
+	const struct hd__wait_ops *ops; /* or NULL */
+	bool ahead;			/* it goes behind `behind`, else to the tail */
+	struct hd_waiter *behind;	/* NULL: to the head of the queue */
 	/* Neither a process nor a thread waits: to unpark it is to call this. Or NULL. */
 	void (*told)(struct hd_worker *w, struct hd_waiter *x);
 	bool boosts; /* the owner was boosted for its sake: the worker takes in its notes before it chooses the next process */
@@ -270,7 +280,7 @@ __attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker
  * follows. */
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
 
-/* As hd__park, with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->left
+/* As hd__park, with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->ops->left
  * is called before the caller runs again. `next`, from hd__take_for_hand_off, runs meanwhile; or NULL. */
 int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
 		struct hd_process *next);

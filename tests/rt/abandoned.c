@@ -1,6 +1,7 @@
-/* rt/abandoned.c - who does not listen when the runtime ends is abandoned after a second, and leaves nothing behind: no record in a
- * queue that others go on using, no block in a list. */
+/* rt/abandoned.c - a process that does not listen when the runtime ends is abandoned after a second, and leaves nothing behind: no record
+ * in a queue that others go on using, no block in a list, no memory, no mark in a lock. */
 #include <errno.h>
+#include <malloc.h>
 
 #include "harness/process.h"
 #include "sched/workers.h"
@@ -172,4 +173,92 @@ static void *lend_a_turn_that_is_kept(void *arg)
 HD_TEST(abandoned_joiner_is_ready_in_a_queue_when_its_child_was_abandoned)
 {
 	CHECK_EQ(run_with_workers(1, lend_a_turn_that_is_kept, NULL), 3);
+}
+
+/* ---- hd_promise_all: its record of the call is freed ---- */
+
+#define PROMISES 300
+
+static hd_promise *promise;
+
+static void *await_promises(void *arg)
+{
+	hd_promise *promises[PROMISES];
+
+	for (int i = 0; i < PROMISES; i++)
+		promises[i] = promise;
+	CHECK_EQ(hd_promise_all(promises, PROMISES, HD_FOREVER), 0);
+	return arg;
+}
+
+static void *await_promises_deaf(void *arg)
+{
+	do_not_listen();
+	return await_promises(arg);
+}
+
+static void *leave_one_that_awaits_promises(void *arg)
+{
+	shut_down_over(await_promises_deaf);
+	return arg;
+}
+
+/* The caller of hd_promise_all is ready when the runtime ends, and never has the worker: `kept`, its promises were kept; else it was told
+ * to end. */
+static void *leave_one_that_is_ready(void *kept)
+{
+	hd_pid pid = hd_spawn(kept != NULL ? await_promises_deaf : await_promises, NULL);
+	struct hd_process_info info;
+
+	do {
+		hd_yield();
+		CHECK_EQ(hd_process_info(pid, &info), 0);
+	} while (info.state != HD_WAITING);
+	do_not_listen();
+	CHECK_EQ(hd_set_priority(hd_self(), 60), 0);
+	if (kept != NULL)
+		CHECK_EQ(hd_promise_set(promise, NULL), 0);
+	CHECK_EQ(hd_shutdown(3), 0);
+	for (;;)
+		hd_checkpoint();
+	return NULL;
+}
+
+static size_t memory_in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void *return_at_once(void *arg)
+{
+	return arg;
+}
+
+/* The call has more than a hundred bytes for each promise. (Where a sanitizer has malloc, it looks for leaks itself.) */
+static void check_that_it_frees_its_memory(hd_entry entry, void *arg)
+{
+	promise = hd_promise_new();
+	CHECK(promise != NULL);
+	CHECK_EQ(run_with_workers(1, return_at_once, NULL), 0);
+	size_t before = memory_in_use();
+	CHECK_EQ(run_with_workers(1, entry, arg), 3);
+	CHECK(memory_in_use() < before + 50 * PROMISES);
+	hd_promise_release(promise);
+}
+
+HD_TEST(abandoned_caller_of_promise_all_frees_its_memory)
+{
+	check_that_it_frees_its_memory(leave_one_that_awaits_promises, NULL);
+}
+
+HD_TEST(abandoned_caller_of_promise_all_that_was_told_to_end_frees_its_memory)
+{
+	check_that_it_frees_its_memory(leave_one_that_is_ready, NULL);
+}
+
+HD_TEST(abandoned_caller_of_promise_all_whose_promises_were_kept_frees_its_memory)
+{
+	check_that_it_frees_its_memory(leave_one_that_is_ready, &promise);
 }
