@@ -128,6 +128,8 @@ static void heed_and_obey(struct hd_worker *w, struct hd_process *p)
 	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 	hd__waitq_unlock(&p->news);
 	hd__unpark_all(w, waiting);
+	if (p->state == HD_SUSPENDED)
+		hd__wait_stalled(w, p, false);
 }
 
 /* The nudge has come. A visitor of the lane leaves one for the runner to the worker itself: the runner is at no safe point. */

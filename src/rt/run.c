@@ -58,6 +58,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.begin = hd__begin,
 		.cannot_start = hd__cannot_start,
 		.expired = hd__wait_expired,
+		.stalled = hd__wait_stalled,
 		.unwind = hd__unwind,
 		.learn = hd__wait_learn,
 		.find_boost = hd__find_boost,

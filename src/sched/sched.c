@@ -62,6 +62,12 @@ static void end_quantum(struct hd_worker *w)
 	w->chores &= ~(uint32_t)HD__END_QUANTUM;
 }
 
+void hd__make_suspended(struct hd_worker *w, struct hd_process *p)
+{
+	hd__move(w, p, HD_SUSPENDED);
+	w->sched->hooks.stalled(w, p, false);
+}
+
 void hd__set_policy(struct hd_worker *w, struct hd_process *p, enum hd_policy policy)
 {
 	if (policy == p->policy)

@@ -73,6 +73,9 @@ struct hd_worker *hd__leave_idle(struct hd_worker *w, struct hd_process *me);
  * the worker back, or (NULL) with the first process. Does not return; see hd__end. */
 void hd__leave_for_good(struct hd_worker *w, struct hd_process *back);
 
+/* p, which would be ready now, is suspended instead. */
+__attribute__((cold)) void hd__make_suspended(struct hd_worker *w, struct hd_process *p);
+
 /* Idle: runs the next process; returns when nothing is ready again. */
 void hd__run_next(struct hd_worker *w);
 

@@ -29,7 +29,7 @@ static inline void hd__resume_here(struct hd_worker *w, struct hd_process *p)
 static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
 {
 	if (unlikely(hd__should_stop(ld_rlx(&p->control)))) /* if SUSPEND is just being set, its nudge comes yet */
-		hd__move(w, p, HD_SUSPENDED);
+		hd__make_suspended(w, p);
 	else
 		hd__resume_here(w, p);
 }

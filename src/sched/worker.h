@@ -96,6 +96,7 @@ struct hd__hooks {
 	void (*begin)(void *process);					 /* the first function on a process's stack */
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p, uint64_t number); /* the deadline of its wait has come */
+	void (*stalled)(struct hd_worker *w, struct hd_process *p, bool for_good);   /* its wait is over, and it is suspended */
 	void (*unwind)(struct hd_process *me, enum hd_end_kind kind); /* the runner ends, outside its lane; does not return */
 	/* Priority inheritance (sync/inherit.c). */
 	uint64_t (*find_boost)(struct hd__sched *sched, struct hd_process *p);

@@ -73,17 +73,26 @@ static void boost_owner(struct hd_worker *w, struct hd_mutex *m)
 		hd__gate_leave();
 }
 
+/* The mutex that x waits for. */
+static struct hd_mutex *mutex_of(const struct hd_waiter *x)
+{
+	return (struct hd_mutex *)((char *)x->queue - offsetof(struct hd_mutex, waiters));
+}
+
 /* A waiter that leaves without the mutex does not boost its owner any more. */
 static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
-	struct hd_mutex *m = (struct hd_mutex *)((char *)x->queue - offsetof(struct hd_mutex, waiters));
+	struct hd_mutex *m = mutex_of(x);
 
 	hd__unrank(m, (struct hd__ranked *)x);
 	boost_owner(w, m);
 	hd__waitq_unlock(&m->waiters);
 }
 
-static const struct hd__wait_ops ranked_ops = { .left = waiter_left };
+static void waiter_stalled(struct hd_worker *w, struct hd_waiter *x, bool for_good);
+
+static const struct hd__wait_ops ops = { .stalled = waiter_stalled };
+static const struct hd__wait_ops ranked_ops = { .left = waiter_left, .stalled = waiter_stalled };
 
 /* Locking it is no cancellation point; and to enter a monitor again ignores termination too, so that cleanups run owning the mutex. */
 static uint8_t rules_of(enum hd_wait why)
@@ -101,6 +110,7 @@ static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsi
 		struct hd_waiter x = { .data = (void *)(intptr_t)me,
 				       .number = depth,
 				       .owner = &m->owner,
+				       .ops = &ops,
 				       .ahead = ahead,
 				       .since = since,
 				       .rules = rules_of(why) };
@@ -165,9 +175,11 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 		hd__leave_quietly(w);
 		return 0;
 	}
-	struct hd__ranked x = {
-		.waiter = { .data = (void *)(intptr_t)me, .number = depth, .owner = &m->owner, .rules = rules_of(why) }
-	};
+	struct hd__ranked x = { .waiter = { .data = (void *)(intptr_t)me,
+					    .number = depth,
+					    .owner = &m->owner,
+					    .ops = &ops,
+					    .rules = rules_of(why) } };
 	if (is_ranked(m) && until > 0) {
 		x.waiter.process = w != NULL ? w->current : NULL;
 		x.waiter.ops = &ranked_ops;
@@ -222,7 +234,7 @@ static struct hd_waiter *first_that_comes(const struct hd_mutex *m)
 	struct hd_waiter *x = m->waiters.head;
 
 	for (int i = 0; i < SUSPENDED_MAX && x != NULL; i++, x = x->next)
-		if (x->process == NULL || !hd__should_stop(ld_rlx(&x->process->control)))
+		if (hd__will_come(x))
 			return x;
 	return m->waiters.head;
 }
@@ -260,7 +272,8 @@ static void forget_waiters(struct hd_mutex *m)
 
 /* Takes the mutex from its owner, which may be about to wait (`waits`): it is free, or handed to a waiter. Returns the waiter to unpark
  * when the lock is released, or NULL. */
-static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m, bool waits)
+__attribute__((always_inline)) static inline struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m,
+									      bool waits)
 {
 	struct hd_waiter *next = NULL;
 
@@ -271,7 +284,7 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m,
 	/* If the caller is about to wait, a waiter that is at home here runs at once: it need not compete. */
 	bool runs_next = waits && next != NULL && w != NULL && w->runq.highest == 0 && next->process != NULL &&
 			 ld_rlx(&next->process->home) == w;
-	if (next == NULL || !(has_order(m) || m->overdue || runs_next)) {
+	if (next == NULL || !(has_order(m) || ((m->overdue || runs_next) && hd__will_come(next)))) {
 		own_locked(m, 0, 0);
 		if (next != NULL)
 			m->waking = 1;
@@ -280,6 +293,28 @@ static struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m,
 		own_locked(m, (int64_t)(intptr_t)next->data, next->number);
 	}
 	return next;
+}
+
+/* The process of x does not go on. If it was woken to try, another waiter is; if it was handed the mutex and will never run, the mutex is
+ * passed on. */
+static void waiter_stalled(struct hd_worker *w, struct hd_waiter *x, bool for_good)
+{
+	struct hd_mutex *m = mutex_of(x);
+	struct hd_waiter *next = NULL;
+
+	if (x->place != HD__CLAIMED)
+		return;
+	hd__waitq_lock(&m->waiters);
+	if (m->owner != (int64_t)(intptr_t)x->data) {
+		m->waking = 0; /* if another waiter was woken too, one more will be: no harm */
+		if (m->owner == 0 && (next = claim_next(w, m)) != NULL)
+			m->waking = 1;
+	} else if (for_good) {
+		next = pass_on_locked(w, m, false);
+	}
+	hd__waitq_unlock(&m->waiters);
+	if (next != NULL)
+		hd__unpark_later(w, next);
 }
 
 /* The caller gives the mutex up, whose lock is held and will be released. Returns the waiter to unpark, or NULL. */
@@ -369,6 +404,7 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 
 	hd__waitq_lock(&m->waiters);
 	st_rlx(&x->queue, &m->waiters);
+	x->ops = is_ranked(m) ? &ranked_ops : &ops;
 	st_rel(&x->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER); /* pairs with hd__wait_abandon */
 	st_seq(&x->why, HD_WAIT_REENTER);				  /* pairs with wanted_by in sync/inherit.c */
 	if (p != NULL) {
@@ -378,7 +414,6 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(is_ranked(m))) {
-			x->ops = &ranked_ops;
 			hd__rank(m, (struct hd__ranked *)x);
 			boost_owner(w, m);
 		}

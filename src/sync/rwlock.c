@@ -16,6 +16,13 @@
 
 #include "sync/sync.h"
 
+/* x->number of a waiter that was claimed. */
+enum {
+	MAY_TRY = 0, /* a writer */
+	HAS_IT = 1,
+	STALLED = 2 /* a writer that might have tried, but does not go on: it does not count in writers_waiting */
+};
+
 void hd_rwlock_init(struct hd_rwlock *l, unsigned how)
 {
 	*l = (struct hd_rwlock){ .how = (unsigned char)how };
@@ -60,8 +67,8 @@ static void forget(struct hd_rwlock *l, const struct hd_waiter *x)
 		l->last_first = x->prev;
 }
 
-/* Admits a waiter that can have it now. Returns it, claimed: it has the lock (x->number is 1), or is a writer that may try; NULL when
- * there is none. */
+/* Admits a waiter that can have it now. Returns it, claimed: it has the lock (x->number is HAS_IT), or is a writer that may try; NULL
+ * when there is none. */
 static struct hd_waiter *admit_next(struct hd_worker *w, void *lock)
 {
 	struct hd_rwlock *l = lock;
@@ -77,11 +84,11 @@ static struct hd_waiter *admit_next(struct hd_worker *w, void *lock)
 			continue;
 		if (!writes) {
 			l->readers++;
-			x->number = 1;
-		} else if (l->how & HD_IN_ORDER || late != NULL || hd__is_late(x, hd__exact_time(w))) {
+			x->number = HAS_IT;
+		} else if (l->how & HD_IN_ORDER || (hd__will_come(x) && (late != NULL || hd__is_late(x, hd__exact_time(w))))) {
 			l->writers_waiting--;
 			st_rlx(&l->writer, (int64_t)(intptr_t)x->data);
-			x->number = 1;
+			x->number = HAS_IT;
 		} else {
 			l->waking = 1;
 		}
@@ -90,17 +97,44 @@ static struct hd_waiter *admit_next(struct hd_worker *w, void *lock)
 	return NULL;
 }
 
+/* The lock that x waits for. */
+static struct hd_rwlock *lock_of(const struct hd_waiter *x)
+{
+	return (struct hd_rwlock *)((char *)x->queue - offsetof(struct hd_rwlock, waiters));
+}
+
 /* x leaves without the lock: waiters behind it may be able to have it now. */
 static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
-	struct hd_rwlock *l = (struct hd_rwlock *)((char *)x->queue - offsetof(struct hd_rwlock, waiters));
+	struct hd_rwlock *l = lock_of(x);
 
 	forget(l, x);
 	l->writers_waiting -= x->why == HD_WAIT_WRITE;
-	hd__waitq_serve(w, &l->waiters, admit_next, l);
+	hd__waitq_serve(w, &l->waiters, admit_next, l, NULL);
 }
 
-static const struct hd__wait_ops ops = { .left = waiter_left };
+/* The process of x does not go on. If it was woken to try, it keeps no other out until it does; if it was handed the lock and will never
+ * run, the lock is given back. */
+static void waiter_stalled(struct hd_worker *w, struct hd_waiter *x, bool for_good)
+{
+	struct hd_rwlock *l = lock_of(x);
+
+	if (x->place != HD__CLAIMED || x->number == STALLED || (x->number == HAS_IT && !for_good))
+		return;
+	hd__waitq_lock(&l->waiters);
+	if (x->number == MAY_TRY) {
+		l->writers_waiting--;
+		l->waking = 0;
+	} else if (x->why == HD_WAIT_WRITE) {
+		st_rlx(&l->writer, 0);
+	} else {
+		l->readers--;
+	}
+	x->number = STALLED;
+	hd__waitq_serve(w, &l->waiters, admit_next, l, hd__unpark_later);
+}
+
+static const struct hd__wait_ops ops = { .left = waiter_left, .stalled = waiter_stalled };
 
 /* Waits in line for the lock, whose queue is locked; `again`: before the others of its kind. */
 static int wait_in_line(struct hd_worker *w, struct hd_rwlock *l, struct hd_waiter *x, hd_time until, enum hd_wait why,
@@ -135,13 +169,14 @@ static int wait_to_write(struct hd_worker *w, struct hd_rwlock *l, int64_t me, h
 	for (bool again = false;; again = true) {
 		struct hd_waiter x = { .data = (void *)(intptr_t)me, .since = began };
 		int err = wait_in_line(w, l, &x, until, HD_WAIT_WRITE, again);
-		if (err != 0 || x.number == 1)
+		if (err != 0 || x.number == HAS_IT)
 			return err;
 		w = hd__self();
 		if (w != NULL)
 			hd__enter(w);
 		hd__waitq_lock(&l->waiters);
 		l->waking = 0; /* if another writer was woken too, one more will be: no harm */
+		l->writers_waiting += x.number == STALLED;
 		if (is_free(l)) {
 			l->writers_waiting--;
 			st_rlx(&l->writer, me);
@@ -225,7 +260,7 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 	else
 		err = -EPERM;
 	if (err == 0)
-		hd__waitq_serve(w, &l->waiters, admit_next, l);
+		hd__waitq_serve(w, &l->waiters, admit_next, l, NULL);
 	else
 		hd__waitq_unlock(&l->waiters);
 	hd__leave_call(w);

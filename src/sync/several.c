@@ -126,14 +126,14 @@ static bool let_go(struct several *s, size_t n)
 	return last;
 }
 
-static void caller_abandoned(struct hd_worker *w, struct hd_waiter *x)
+static void caller_stalled(struct hd_worker *w, struct hd_waiter *x, bool for_good)
 {
 	(void)w;
-	if (let_go(x->data, x->number))
+	if (for_good && let_go(x->data, x->number))
 		hd__os_free(x->data);
 }
 
-static const struct hd__wait_ops ops = { .left = caller_left, .abandoned = caller_abandoned };
+static const struct hd__wait_ops ops = { .left = caller_left, .stalled = caller_stalled };
 
 /* Waits until the answer is known, or no promise is open. The caller is inside its lane, and outside afterwards. */
 static int wait_for_news(struct hd_worker *w, struct several *s, size_t joined, hd_time until)

@@ -45,8 +45,14 @@ static inline bool hd__is_late(const struct hd_waiter *x, hd_time now)
 	return x != NULL && x->since != 0 && now - x->since >= HD__LATE;
 }
 
+/* Whether the waiter x will go on when it is unparked: its process, if it has one, is not suspended. */
+static inline bool hd__will_come(const struct hd_waiter *x)
+{
+	return x->process == NULL || !hd__should_stop(ld_rlx(&x->process->control));
+}
+
 /* Whether a waiter that was woken to compete is still on its way: *waking, which counts how often this was asked. After many times another
- * one is woken: the first may be suspended. */
+ * one is woken: the first may have a low priority. (If it is suspended or abandoned, it is not on its way.) */
 static inline bool hd__one_is_coming(unsigned char *waking)
 {
 	enum { OFTEN = 200 };

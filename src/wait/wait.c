@@ -119,6 +119,14 @@ static bool adopt(struct hd_worker *w, struct hd_waiter *x)
 	return true;
 }
 
+void hd__wait_stalled(struct hd_worker *w, struct hd_process *p, bool for_good)
+{
+	struct hd_waiter *x = p->waiter; /* until p runs again */
+
+	if (x != NULL && x->ops != NULL && x->ops->stalled != NULL)
+		x->ops->stalled(w, x, for_good);
+}
+
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
@@ -151,6 +159,18 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 		hd__post(home, &p->wake);
 	}
 	hd__gate_leave();
+}
+
+void hd__unpark_later(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd_process *p = x->process;
+
+	if (p == NULL) {
+		hd__unpark_elsewhere(w, x);
+		return;
+	}
+	p->wake.apply = apply_wake;
+	hd__post(ld_rlx(&p->home), &p->wake);
 }
 
 struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x)
@@ -203,9 +223,9 @@ static void serve(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *(*n
 }
 
 void hd__waitq_serve(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *(*next)(struct hd_worker *w, void *arg),
-		     void *arg)
+		     void *arg, void (*let_go)(struct hd_worker *w, struct hd_waiter *x))
 {
-	serve(w, q, next, arg, unpark);
+	serve(w, q, next, arg, let_go != NULL ? let_go : unpark);
 }
 
 /* Waiters that were taken off their queue in one step, and are served now. Its lock still guards them. One that leaves meanwhile finds a
@@ -533,7 +553,6 @@ void hd__wait_abandon(struct hd_worker *w, struct hd_process *p)
 	for (x = p->inner != NULL ? p->inner->records : NULL; x != NULL; x = x->sibling)
 		if (x != p->inner->won) /* the thread that claimed that one may have freed its queue */
 			take_out(w, x, HD__LINKED);
-	x = p->waiter;
-	if (p->state != HD_WAITING && x != NULL && x->ops != NULL && x->ops->abandoned != NULL)
-		x->ops->abandoned(w, x);
+	if (p->state != HD_WAITING)
+		hd__wait_stalled(w, p, true);
 }

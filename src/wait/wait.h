@@ -43,9 +43,9 @@ struct hd_waiter;
 struct hd__wait_ops {
 	/* x is out of its queue, and was not claimed. Under the lock of the queue, which this function releases. */
 	void (*left)(struct hd_worker *w, struct hd_waiter *x);
-	/* The wait of x is over, and its process does not go on: for good, because the runtime is over. Inside its home's lane; no locks
-	 * are held. */
-	void (*abandoned)(struct hd_worker *w, struct hd_waiter *x);
+	/* The wait of x is over, and its process does not go on: it is suspended; or, `for_good`, the runtime is over. Inside its home's
+	 * lane; no locks are held. May be called twice. It unparks others by hd__unpark_later. */
+	void (*stalled)(struct hd_worker *w, struct hd_waiter *x, bool for_good);
 };
 
 /* On the waiter's stack while it waits in a queue. */
@@ -170,11 +170,12 @@ static inline void hd__waitq_forget(struct hd_waitq *q)
 struct hd_waiter *hd__waitq_claim_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome, enum hd_wait why);
 
 /* Under the lock, which it releases: claims waiters by next(w, arg), which answers NULL when there is none to claim, and unparks them in
- * the same order when the lock is released. Many are served in batches, between which the lock is free. */
+ * the same order when the lock is released. Many are served in batches, between which the lock is free. `let_go` takes the place of
+ * hd__unpark, unless it is NULL. */
 void hd__waitq_serve(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *(*next)(struct hd_worker *w, void *arg),
-		     void *arg);
+		     void *arg, void (*let_go)(struct hd_worker *w, struct hd_waiter *x));
 
-/* As hd__waitq_serve, for all waiters that are in the queue now. `let_go` takes the place of hd__unpark, unless it is NULL. */
+/* As hd__waitq_serve, for all waiters that are in the queue now. */
 void hd__waitq_serve_all(struct hd_worker *w, struct hd_waitq *q, enum hd__outcome outcome,
 			 void (*let_go)(struct hd_worker *w, struct hd_waiter *x));
 
@@ -188,6 +189,10 @@ static inline void hd__end_wait(struct hd_worker *w, struct hd_process *p)
 		hd__timers_forget(&w->timers);
 	}
 }
+
+/* p's wait is over, and it is suspended, or (`for_good`) will never run again. Inside its home's lane; no locks are held (a hook of
+ * sched/). */
+void hd__wait_stalled(struct hd_worker *w, struct hd_process *p, bool for_good);
 
 /* Then it is ready. */
 static inline void hd__wake_here(struct hd_worker *w, struct hd_process *p)
@@ -216,6 +221,9 @@ __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w
 }
 
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
+
+/* As hd__unpark, but a process gets a note: from where a wake may be the consequence of a wake. */
+void hd__unpark_later(struct hd_worker *w, struct hd_waiter *x);
 
 /* As hd__unpark, for a process at home here that the runner hands the worker to: it is ready, and in no queue. */
 struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x);

@@ -4,7 +4,7 @@
 #include <malloc.h>
 
 #include "harness/process.h"
-#include "sched/workers.h"
+#include "sync/common.h"
 
 static struct hd_semaphore first, second;
 
@@ -261,4 +261,88 @@ HD_TEST(abandoned_caller_of_promise_all_that_was_told_to_end_frees_its_memory)
 HD_TEST(abandoned_caller_of_promise_all_whose_promises_were_kept_frees_its_memory)
 {
 	check_that_it_frees_its_memory(leave_one_that_is_ready, &promise);
+}
+
+/* ---- a process that was woken to try for a lock, and never has the worker ---- */
+
+static struct hd_mutex mutex;
+static struct hd_rwlock rwlock;
+
+static int lock_one(struct hd_rwlock *l)
+{
+	return l != NULL ? hd_rwlock_write(l, HD_FOREVER) : hd_mutex_lock(&mutex, HD_FOREVER);
+}
+
+static void unlock_one(struct hd_rwlock *l)
+{
+	CHECK_EQ(l != NULL ? hd_rwlock_unlock(l) : hd_mutex_unlock(&mutex), 0);
+}
+
+static bool has_waiters(struct hd_rwlock *l, int n)
+{
+	return queued(l != NULL ? &l->waiters : &mutex.waiters) == n;
+}
+
+static void *take_and_give(void *l)
+{
+	CHECK_EQ(lock_one(l), 0);
+	unlock_one(l);
+	return NULL;
+}
+
+static void *take_and_give_deaf(void *l)
+{
+	do_not_listen();
+	return take_and_give(l);
+}
+
+static struct plain_thread *waiting_thread; /* behind the process */
+
+static void *leave_one_that_may_try(void *l)
+{
+	CHECK_EQ(lock_one(l), 0);
+	CHECK(hd_spawn(take_and_give_deaf, l) > 0);
+	while (!has_waiters(l, 1))
+		hd_yield();
+	waiting_thread = start_thread(take_and_give, l);
+	while (!has_waiters(l, 2))
+		hd_yield();
+	do_not_listen();
+	CHECK_EQ(hd_set_priority(hd_self(), 60), 0);
+	CHECK_EQ(hd_shutdown(3), 0);
+	unlock_one(l);
+	for (;;)
+		hd_checkpoint();
+	return NULL;
+}
+
+static void *use_it_again(void *l)
+{
+	CHECK_EQ(lock_one(l), 0);
+	hd_pid pid = hd_spawn(take_and_give, l);
+	CHECK(pid > 0);
+	while (!has_waiters(l, 1))
+		hd_yield();
+	unlock_one(l);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_rwlock_try_read(&rwlock), 0);
+	CHECK_EQ(hd_rwlock_unlock(&rwlock), 0);
+	return NULL;
+}
+
+static void check_that_another_gets_it(struct hd_rwlock *l)
+{
+	CHECK_EQ(run_with_workers(1, leave_one_that_may_try, l), 3);
+	join_thread(waiting_thread);
+	CHECK_EQ(run_with_workers(1, use_it_again, l), 0);
+}
+
+HD_TEST(abandoned_waiter_that_may_try_leaves_the_mutex_to_others)
+{
+	check_that_another_gets_it(NULL);
+}
+
+HD_TEST(abandoned_writer_that_may_try_leaves_the_rwlock_to_others)
+{
+	check_that_another_gets_it(&rwlock);
 }

@@ -396,7 +396,7 @@ static bool suspend_the_woken_one(long *err)
 	return in_time;
 }
 
-/* The wake is the suspended process's, so no other waiter is woken; but a deadline that comes finds the mutex free. */
+/* The second waiter has the mutex before its deadline, or then at the latest. */
 HD_PROCESS_TEST(mutex_barging_free_one_is_had_by_a_waiter_whose_deadline_comes)
 {
 	long err;
@@ -404,6 +404,53 @@ HD_PROCESS_TEST(mutex_barging_free_one_is_had_by_a_waiter_whose_deadline_comes)
 	while (!suspend_the_woken_one(&err))
 		;
 	CHECK_EQ(err, 0);
+}
+
+/* On one worker, where a process of a lower priority than ours does not run before we wait. */
+HD_PROCESS_TEST(mutex_barging_goes_to_the_next_waiter_if_the_woken_one_is_suspended)
+{
+	hd_mutex_init(&mutex, 0);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	hd_pid woken = spawned(hd_spawn_at(30, take_turn, (void *)"woken"));
+	await_queued(&mutex.waiters, 1);
+	hd_pid next = spawned(hd_spawn_at(30, take_turn, (void *)"next"));
+	await_queued(&mutex.waiters, 2);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_EQ(hd_suspend(woken, 0), 0);
+	CHECK_EQ(hd_join(next, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_resume(woken), 0);
+	CHECK_EQ(hd_join(woken, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "next woken ");
+}
+
+#define SUSPENDED 300 /* more than fit on a stack as nested calls */
+
+/* However many suspended waiters are before it; and those have it when they are resumed. */
+HD_WORKERS_TEST(mutex_barging_passes_by_suspended_waiters)
+{
+	hd_pid pids[SUSPENDED];
+	hd_time now = hd_now();
+
+	(void)workers;
+	hd_mutex_init(&mutex, 0);
+	CHECK_EQ(hd_mutex_lock(&mutex, HD_FOREVER), 0);
+	for (int i = 0; i < SUSPENDED; i++)
+		pids[i] = spawned(hd_spawn(take_turn, (void *)""));
+	await_queued(&mutex.waiters, SUSPENDED);
+	for (int i = 0; i < SUSPENDED; i++)
+		CHECK_EQ(hd_suspend(pids[i], HD_FOREVER), 0);
+	hd_pid last = spawned(hd_spawn(take_turn, (void *)"last"));
+	await_queued(&mutex.waiters, SUSPENDED + 1);
+	while (hd_now() < now + HD_MS(2)) /* now they are late, too */
+		hd_yield();
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
+	CHECK_EQ(hd_join(last, NULL, HD_FOREVER), 0);
+	for (int i = 0; i < SUSPENDED; i++)
+		CHECK_EQ(hd_resume(pids[i]), 0);
+	for (int i = 0; i < SUSPENDED; i++)
+		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_mutex_try_lock(&mutex), 0);
+	CHECK_EQ(hd_mutex_unlock(&mutex), 0);
 }
 
 HD_PROCESS_TEST(mutex_barging_wakes_the_first_waiter_that_is_not_suspended)

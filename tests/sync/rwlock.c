@@ -413,8 +413,78 @@ HD_PROCESS_TEST(rwlock_of_who_is_cancelled_is_not_taken)
 	CHECK_EQ(hd_rwlock_unlock(&lock), -EPERM);
 }
 
+/* A writer that may try for a free lock and is suspended keeps no other out: neither if it was suspended while it waited, */
+HD_PROCESS_TEST(rwlock_of_a_suspended_writer_goes_to_the_next_waiters)
+{
+	CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
+	hd_pid w = spawned(hd_spawn_at(50, use_once, &users[1]));
+	spawned(hd_spawn_at(50, use_once, &users[2]));
+	CHECK_EQ(hd_suspend(w, HD_FOREVER), 0);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	CHECK_STR(trace_text(), "r2 /r2 ");
+	CHECK_EQ(hd_rwlock_try_read(&lock), 0);
+	CHECK_EQ(hd_resume(w), 0);
+	CHECK_EQ(hd_rwlock_try_read(&lock), -EAGAIN); /* it waits again, and readers wait for it */
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	CHECK_STR(trace_text(), "r2 /r2 w1 /w1 ");
+}
+
+/* nor if it was woken and is suspended before it runs. Returns whether it was woken to try: when a millisecond has passed it has the
+ * lock. */
+static bool suspend_the_woken_writer(unsigned how, struct user *next)
+{
+	hd_rwlock_init(&lock, how);
+	CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
+	hd_pid woken = spawned(hd_spawn_at(30, use_once, &users[1]));
+	await_queued(&lock.waiters, 1);
+	hd_pid other = spawned(hd_spawn_at(30, use_once, next));
+	await_queued(&lock.waiters, 2);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	bool may_try = lock.writer == 0;
+	if (may_try) {
+		CHECK_EQ(hd_suspend(woken, 0), 0);
+		CHECK_EQ(hd_join(other, NULL, HD_FOREVER), 0);
+		CHECK_EQ(hd_rwlock_try_read(&lock), 0);
+		CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+		CHECK_EQ(hd_resume(woken), 0);
+	} else {
+		CHECK_EQ(hd_join(other, NULL, HD_FOREVER), 0);
+	}
+	CHECK_EQ(hd_join(woken, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_rwlock_try_write(&lock), 0);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	return may_try;
+}
+
+HD_PROCESS_TEST(rwlock_goes_to_the_next_waiters_if_the_woken_writer_is_suspended)
+{
+	static const unsigned hows[] = { HD_PREFER_NOBODY, HD_PREFER_WRITERS };
+
+	for (int i = 0; i < 2; i++) {
+		while (!suspend_the_woken_writer(hows[i], &users[2]))
+			;
+		while (!suspend_the_woken_writer(hows[i], &users[4]))
+			;
+	}
+}
+
+/* One that has waited for a millisecond is handed the lock, unless it is suspended. */
+HD_PROCESS_TEST(rwlock_of_a_late_suspended_writer_goes_to_the_next_waiters)
+{
+	CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
+	hd_pid w = spawned(hd_spawn_at(50, use_once, &users[1]));
+	spawned(hd_spawn_at(50, use_once, &users[2]));
+	CHECK_EQ(hd_suspend(w, HD_FOREVER), 0);
+	CHECK_EQ(hd_sleep(HD_MS(2)), 0);
+	CHECK_EQ(hd_rwlock_unlock(&lock), 0);
+	CHECK_STR(trace_text(), "r2 /r2 ");
+	CHECK_EQ(hd_resume(w), 0);
+	CHECK_STR(trace_text(), "r2 /r2 w1 /w1 ");
+}
+
 HD_PROCESS_TEST(rwlock_granted_to_a_suspended_waiter_is_kept_for_it)
 {
+	hd_rwlock_init(&lock, HD_IN_ORDER);
 	CHECK_EQ(hd_rwlock_write(&lock, HD_FOREVER), 0);
 	hd_pid w = spawned(hd_spawn_at(50, use_once, &users[1]));
 	CHECK_EQ(info_on(w).why, HD_WAIT_WRITE);

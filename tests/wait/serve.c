@@ -283,7 +283,7 @@ HD_PROCESS_TEST(serve_keeps_a_waiter_in_hand_between_batches)
 	hd_yield();
 	hd__enter(w);
 	hd__waitq_lock(&event.waiters);
-	hd__waitq_serve(w, &event.waiters, claim_and_look, &claimed);
+	hd__waitq_serve(w, &event.waiters, claim_and_look, &claimed, NULL);
 	hd__leave(w);
 	CHECK_EQ(claimed, MANY + 1);
 	join_many();
