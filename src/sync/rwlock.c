@@ -9,7 +9,9 @@
  *
  * Readers are handed the lock, and a writer is woken to try. A reader that has the lock and no worker yet keeps out writers alone; a
  * writer would keep out all. But no reader passes a writer that has been woken, unless the lock prefers readers: that writer would
- * find it held again and again, and the readers behind it would wait meanwhile, though they could all read. */
+ * find it held again and again, and the readers behind it would wait meanwhile, though they could all read. (Tried: a crew of 8 that
+ * writes every 16th time, 2 virtual workers: 1.6 times the speed of one as it is; 1.1 if a reader may pass, and also if it lets the
+ * readers in line in with it.) */
 #include <errno.h>
 #include <heddle/rwlock.h>
 #include <limits.h>
