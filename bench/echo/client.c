@@ -1,0 +1,251 @@
+/* client.c - the client of the echo servers: `client load PORT PID CONNECTIONS OUTSTANDING SECONDS`, or `client idle PORT PID CONNECTIONS
+ * SECONDS`. PID is the server's: the client reads its CPU time and its memory.
+ *
+ * load: OUTSTANDING messages are under way at any time, no two on one connection. The client compares every byte of a reply; then the
+ * connection that has been silent longest sends its next message. It prints requests per second, the server's and its own CPU time per
+ * request, how much of one CPU the server used, and how long replies took: after a warm-up, for so many seconds.
+ *
+ * What the client does costs as much as what a good server does, since the kernel's part is most of both. Two things keep that out of the
+ * server's figures. A client that shares no CPU with the server never sleeps, so that no server pays for waking it. And it sends a batch
+ * of messages after it has received a batch of replies, so that a server which is faster than the client sleeps once per batch, not once
+ * per message.
+ *
+ * idle: every connection sends one message, and then none. The client prints the server's memory per connection, its CPU time while
+ * nothing happened, and the number of its kernel threads. */
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+
+#include "../histogram.h"
+#include "echo.h"
+
+enum { BATCH = 256, CONNECT_BATCH = 128, WARM_UP_MS = 200, WORDS = ECHO_MESSAGE / 8 };
+
+struct connection {
+	int fd;
+	unsigned got;  /* bytes of the reply */
+	uint64_t seed; /* of the message under way */
+	uint64_t sent; /* when it was, in ns */
+	uint64_t reply[WORDS];
+};
+
+static struct connection *connections;
+static long count;
+static struct histogram times;
+
+/* The connections without a message under way, in the order of their last reply. */
+static struct {
+	struct connection **ring; /* for `count` of them */
+	long first, length;
+} silent;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void push_silent(struct connection *c)
+{
+	long at = silent.first + silent.length++;
+	silent.ring[at < count ? at : at - count] = c;
+}
+
+static struct connection *take_silent(void)
+{
+	struct connection *c = silent.ring[silent.first];
+	silent.length--;
+	silent.first = silent.first + 1 < count ? silent.first + 1 : 0;
+	return c;
+}
+
+static void send_message(struct connection *c)
+{
+	uint64_t message[WORDS];
+
+	c->seed = bench_step(c->seed);
+	for (unsigned i = 0; i < WORDS; i++)
+		message[i] = c->seed + i;
+	c->got = 0;
+	c->sent = now_ns();
+	if (send(c->fd, message, sizeof message, MSG_NOSIGNAL) != sizeof message)
+		bench_die("send", errno);
+}
+
+/* True when the reply is whole. */
+static bool receive(struct connection *c, int flags)
+{
+	ssize_t n = recv(c->fd, (char *)c->reply + c->got, sizeof c->reply - c->got, flags);
+
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n <= 0)
+		bench_die("the server closed a connection", n < 0 ? errno : EPIPE);
+	c->got += (unsigned)n;
+	if (c->got < sizeof c->reply)
+		return false;
+	for (unsigned i = 0; i < WORDS; i++)
+		if (c->reply[i] != c->seed + i)
+			bench_die("the reply is not what was sent", EBADMSG);
+	return true;
+}
+
+/* A message and its reply on each of these. */
+static void exchange(long from, long to)
+{
+	for (long i = from; i < to; i++)
+		send_message(&connections[i]);
+	for (long i = from; i < to; i++)
+		while (!receive(&connections[i], MSG_WAITALL))
+			;
+}
+
+/* Connects, in batches smaller than a server's backlog, each of which waits until the server has answered the one before. */
+static void connect_all(int port)
+{
+	struct sockaddr_in address = echo_address(port);
+	struct linger reset = { 1, 0 }; /* no TIME_WAIT: the system has ports for less than three times 10,000 of them */
+
+	echo_raise_limit();
+	connections = bench_array((size_t)count, sizeof *connections);
+	silent.ring = bench_array((size_t)count, sizeof *silent.ring);
+	for (long i = 0; i < count; i++) {
+		struct connection *c = &connections[i];
+		c->seed = (uint64_t)i;
+		c->fd = socket(AF_INET, SOCK_STREAM, 0);
+		if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+		    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) != 0)
+			bench_die("connect", errno);
+		if ((i + 1) % CONNECT_BATCH == 0 || i + 1 == count)
+			exchange(i - i % CONNECT_BATCH, i + 1);
+		push_silent(c);
+	}
+}
+
+/* Receives a batch of replies and sends a batch of messages, as many as keep `outstanding` under way. */
+static void run_batch(int epoll, int timeout, long outstanding)
+{
+	struct epoll_event events[BATCH];
+	int n = epoll_wait(epoll, events, BATCH, timeout);
+
+	for (int i = 0; i < n; i++) {
+		struct connection *c = events[i].data.ptr;
+		if (receive(c, MSG_DONTWAIT)) {
+			histogram_add(&times, now_ns() - c->sent);
+			push_silent(c);
+		}
+	}
+	while (count - silent.length < outstanding)
+		send_message(take_silent());
+}
+
+static bool shares_cpu_with(pid_t server)
+{
+	cpu_set_t mine, its;
+
+	if (sched_getaffinity(0, sizeof mine, &mine) != 0 || sched_getaffinity(server, sizeof its, &its) != 0)
+		bench_die("sched_getaffinity", errno);
+	CPU_AND(&mine, &mine, &its);
+	return CPU_COUNT(&mine) > 0;
+}
+
+/* The CPU time of all threads of the server, in ns. */
+static double server_cpu(pid_t server)
+{
+	clockid_t clock;
+	int error = clock_getcpuclockid(server, &clock);
+
+	if (error != 0)
+		bench_die("the server's CPU time", error);
+	return bench_clock(clock);
+}
+
+static void run_until(uint64_t end, int epoll, int timeout, long outstanding)
+{
+	while (now_ns() < end)
+		run_batch(epoll, timeout, outstanding);
+}
+
+static void load(pid_t server, long outstanding, double seconds)
+{
+	int epoll = epoll_create1(0), timeout = shares_cpu_with(server) ? 100 : 0;
+
+	for (long i = 0; i < count; i++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.ptr = &connections[i] };
+		if (epoll_ctl(epoll, EPOLL_CTL_ADD, connections[i].fd, &event) != 0)
+			bench_die("epoll_ctl", errno);
+	}
+	run_until(now_ns() + WARM_UP_MS * 1000000ull, epoll, timeout, outstanding);
+
+	memset(&times, 0, sizeof times);
+	double start = bench_now(), its = server_cpu(server), mine = bench_cpu();
+	run_until(now_ns() + (uint64_t)(seconds * 1e9), epoll, timeout, outstanding);
+	double took = bench_now() - start;
+	its = server_cpu(server) - its;
+	mine = bench_cpu() - mine;
+	if (times.count == 0)
+		bench_die("no reply", ETIMEDOUT);
+	bench_print("rate", (double)times.count / took * 1e9);
+	bench_print("cpu", its / (double)times.count / 1e3);
+	bench_print("client_cpu", mine / (double)times.count / 1e3);
+	bench_print("busy", its / took);
+	histogram_print(&times);
+}
+
+/* A number out of a file of /proc/PID, from the line that begins with `name`. */
+static double server_says(pid_t server, const char *file, const char *name)
+{
+	char path[64], line[256];
+	double value = -1;
+
+	snprintf(path, sizeof path, "/proc/%d/%s", (int)server, file);
+	FILE *f = fopen(path, "r");
+	if (f == NULL)
+		bench_die(path, errno);
+	while (value < 0 && fgets(line, sizeof line, f) != NULL)
+		if (strncmp(line, name, strlen(name)) == 0)
+			value = atof(line + strlen(name));
+	fclose(f);
+	return value;
+}
+
+static double server_memory(pid_t server)
+{
+	return server_says(server, "smaps_rollup", "Pss:") * 1024;
+}
+
+static void idle(pid_t server, int port, double seconds)
+{
+	double before = server_memory(server);
+
+	connect_all(port);
+	double cpu = server_cpu(server);
+	usleep((useconds_t)(seconds * 1e6));
+	cpu = server_cpu(server) - cpu;
+	bench_print("memory", (server_memory(server) - before) / (double)count);
+	bench_print("idle", cpu / seconds / 1e6);
+	bench_print("threads", server_says(server, "status", "Threads:"));
+	exchange(0, count); /* every connection is still there */
+}
+
+int main(int argc, char **argv)
+{
+	bool is_load = argc == 7 && strcmp(argv[1], "load") == 0, is_idle = argc == 6 && strcmp(argv[1], "idle") == 0;
+
+	if (!is_load && !is_idle) {
+		fprintf(stderr, "usage: client load PORT PID CONNECTIONS OUTSTANDING SECONDS\n"
+				"       client idle PORT PID CONNECTIONS SECONDS\n");
+		return 2;
+	}
+	int port = atoi(argv[2]);
+	pid_t server = atoi(argv[3]);
+	count = atol(argv[4]);
+	if (is_idle) {
+		idle(server, port, atof(argv[5]));
+	} else {
+		connect_all(port);
+		load(server, atol(argv[5]), atof(argv[6]));
+	}
+	return 0;
+}

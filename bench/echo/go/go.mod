@@ -1,0 +1,3 @@
+module heddle/bench/echo
+
+go 1.18
