@@ -27,6 +27,13 @@ static inline void histogram_add(struct histogram *h, uint64_t ns)
 	h->buckets[histogram_bucket(ns)]++;
 }
 
+static inline void histogram_merge(struct histogram *into, const struct histogram *h)
+{
+	into->count += h->count;
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		into->buckets[i] += h->buckets[i];
+}
+
 /* The middle of a bucket. */
 static inline double histogram_value(unsigned bucket)
 {

@@ -20,7 +20,7 @@ def c_program(key):
 
 
 CLIENT = c_program("client")
-ASIO = Peer("asio", "Boost.Asio", "g++ libboost-dev", "echo", lambda output: [
+ASIO = Peer("asio", "Boost.Asio", "g++ libboost-fiber-dev", "echo", lambda output: [
     "g++", "-std=c++20", "-O2", "-DNDEBUG", "-o", output, "asio.cc", "-pthread"])
 GO = Peer("go", "Go", "golang-go", "echo/go", lambda output: ["go", "build", "-buildvcs=false", "-o", output, "."])
 SERVERS = [
