@@ -25,9 +25,9 @@ class Failed(Exception):
     pass
 
 
-def last_line(text):
+def last_line(text, otherwise="no message"):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "no message"
+    return lines[-1] if lines else otherwise
 
 
 def first_error(text):

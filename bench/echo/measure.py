@@ -6,11 +6,13 @@ alternate between the servers; a figure is the median over the rounds that other
 import collections
 import ctypes
 import os
+import select
 import signal
 import subprocess
+import tempfile
 
-from common import (C_FLAGS, ENOUGH, Failed, Machine, Peer, Progress, ROOT, build_heddle, build_peer, figure, first_to_die, last_line,
-                    median_of_quiet, print_lines, quiet_rounds, ratio, run_program)
+from common import (C_FLAGS, ENOUGH, Failed, Machine, Peer, Progress, ROOT, TIME_LIMIT, build_heddle, build_peer, figure, first_to_die,
+                    last_line, median_of_quiet, print_lines, quiet_rounds, ratio, run_program)
 
 Server = collections.namedtuple("Server", "key title peer arguments", defaults=[[]])
 
@@ -50,24 +52,38 @@ def die_with_parent():
 
 
 class RunningServer:
-    """A server's process, on these CPUs; raises Failed when it does not say its port."""
+    """A server's process, on these CPUs. Raises Failed when it does not say its port."""
 
     def __init__(self, command, workers, cpus):
+        self.messages = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(["taskset", "-c", cpus, *command], env=dict(os.environ, BENCH_WORKERS=str(workers)),
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.messages, text=True,
                                         preexec_fn=die_with_parent)
-        words = self.process.stdout.readline().split()
-        if len(words) != 2 or words[0] != "port":
-            self.process.kill()
-            raise Failed(last_line(self.process.communicate()[1]))
-        self.port, self.pid = words[1], str(self.process.pid)
+        said = select.select([self.process.stdout], [], [], TIME_LIMIT)[0] and self.process.stdout.readline().split()
+        if not said or said[0] != "port":
+            self.stop()
+            raise Failed(self.last_message() or "did not say its port")
+        self.port, self.pid = said[1], str(self.process.pid)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def last_message(self):
+        self.messages.seek(0)
+        return last_line(self.messages.read(), "")
 
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
+    def __exit__(self, kind, failure, _):
+        """Stops the server. Its own last message, if it has one, explains better than the client's why a measurement failed."""
+        self.stop()
+        message = self.last_message()
+        self.messages.close()
+        if kind is Failed and message:
+            raise Failed(f"{message} (the client: {failure})") from None
 
 
 class Echo:
