@@ -125,6 +125,12 @@ class Files:
         return median_of_quiet(self.values.get((mode, reader, name), []))
 
     def print(self):
+        if self.values:
+            self.print_reads()
+        for what, reason in self.reasons.items():
+            print(f"Files, {', '.join(what) if isinstance(what, tuple) else what}: {reason}")
+
+    def print_reads(self):
         print(f"\nReads of {BLOCK} bytes at random places of a file of {self.size // CHUNK} MiB, {READERS} under way at any time: CPU time per\n"
               "read, over all threads, and how long reads took. A virtual machine's disk may be in a cache of its host.")
         lines, disturbed = [], False
@@ -138,8 +144,6 @@ class Files:
         print_lines(["from", "by", "reads/s", "CPU us", "p50 us", "p99 us", "p99.9 us"], lines, (0, 1))
         if disturbed:
             print("Other programs disturbed too many rounds.")
-        for what, reason in self.reasons.items():
-            print(f"Files, {', '.join(what) if isinstance(what, tuple) else what}: {reason}")
 
     def record(self):
         """Every figure, for a JSON file."""
