@@ -243,6 +243,8 @@ static void leave_head(struct hd_worker *w, struct hd_waiter *x)
 	hd__waitq_unlock(&flow->waiters);
 }
 
+static const struct hd__wait_ops at_head = { .left = leave_head };
+
 /* In the caller's turn. Returns 0 when the flow is worth a try; -ECANCELED, and hd__heed must follow. */
 static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct hd__op *op, uint32_t edges, hd_time until)
 {
@@ -264,7 +266,7 @@ static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct
 	}
 	flow->waits = true;
 	struct hd_waiter x = {
-		.ahead = true, .rules = HD__HEEDS_LATER, .left = leave_head, .data = flow, .number = (unsigned)op->fd
+		.ahead = true, .rules = HD__HEEDS_LATER, .ops = &at_head, .data = flow, .number = (unsigned)op->fd
 	};
 	st_rel(&w->outside, w->outside + 1); /* pairs with hd__awaits_outside */
 	err = hd__park_as(w, &x, &flow->waiters, until, op->way == HD__READING ? HD_WAIT_FD_READ : HD_WAIT_FD_WRITE, NULL);
