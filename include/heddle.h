@@ -4,6 +4,7 @@
 
 #include <heddle/barrier.h>
 #include <heddle/base.h>
+#include <heddle/blocking.h>
 #include <heddle/cancel.h>
 #include <heddle/errno.h>
 #include <heddle/event.h>

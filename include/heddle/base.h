@@ -84,7 +84,8 @@ enum hd_wait {
 	HD_WAIT_FD_READ_TURN,  /* hd_read and the like: another process reads that descriptor */
 	HD_WAIT_FD_WRITE_TURN, /* hd_write and the like: another process writes to it */
 	HD_WAIT_FD_POLL,       /* hd_fd_poll, hd_fd_select */
-	HD_WAIT_FD_CLOSE       /* hd_close: for the end of a call that has begun */
+	HD_WAIT_FD_CLOSE,      /* hd_close: for the end of a call that has begun */
+	HD_WAIT_BLOCKING       /* hd_blocking */
 };
 
 /* A request to a worker, inside what it is about. Private. */

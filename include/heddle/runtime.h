@@ -38,7 +38,10 @@ struct hd_config {
 		deadlock; /* HEDDLE_DEADLOCK=ignore|report|abort; looking costs some microseconds for each wait for an owner */
 	bool warn_stuck;  /* HEDDLE_WARN=none|stuck; print what each process waits for, once, when none has run for a second and
 			   * only a kernel thread that heddle did not start could wake one */
-	bool fixed;	  /* take these values, whatever the environment says */
+	unsigned
+		blocking_threads; /* HEDDLE_BLOCKING_THREADS, 1 to 65536: at most so many kernel threads run what hd_blocking is
+				    * given, and calls on files; 0 is 256 (blocking.h) */
+	bool fixed;		  /* take these values, whatever the environment says */
 };
 
 /* Runs `main(arg)` as the first process, with priority 40, and everything that it spawns. `config` may be NULL. Returns

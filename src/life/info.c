@@ -39,6 +39,7 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_FD_WRITE_TURN] = "hd_write, for its turn",
 		[HD_WAIT_FD_POLL] = "hd_fd_poll",
 		[HD_WAIT_FD_CLOSE] = "hd_close",
+		[HD_WAIT_BLOCKING] = "hd_blocking",
 	};
 	return names[why];
 }

@@ -71,6 +71,11 @@ void hd__os_thread_join(struct hd__thread *thread)
 	pthread_join(thread->handle, NULL);
 }
 
+void hd__os_thread_detach(struct hd__thread *thread)
+{
+	pthread_detach(thread->handle);
+}
+
 int hd__os_thread_count(void)
 {
 	int saved = errno;

@@ -14,6 +14,9 @@ struct hd__thread {
 int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg);
 void hd__os_thread_join(struct hd__thread *thread);
 
+/* No thread will join it. */
+void hd__os_thread_detach(struct hd__thread *thread);
+
 /* On how many CPUs the program may run. At least 1. */
 unsigned hd__os_cpus(void);
 

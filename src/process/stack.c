@@ -47,10 +47,32 @@ void hd__stacks_init(struct hd__stacks *s, unsigned size_class, unsigned workers
 void hd__stacks_fini(struct hd__stacks *s)
 {
 	if (s->base != NULL) {
-		hd__os_unreserve(s->base, s->reserved);
+		char *from = s->base, *end = s->base + s->reserved;
+		for (struct hd__kept *kept = s->kept; kept != NULL; kept = kept->next) {
+			hd__os_unreserve(from, (size_t)(kept->stack - from));
+			from = kept->stack + kept->size;
+		}
+		hd__os_unreserve(from, (size_t)(end - from));
 		hd__os_unreserve(s->free, s->capacity * sizeof *s->free);
 	}
 	hd__stacks_init(s, s->size_class, s->spare + 1);
+}
+
+void hd__stacks_keep(struct hd__stacks *s, struct hd__kept *kept, char *stack)
+{
+	struct hd__kept **link = &s->kept;
+
+	hd__lock(&s->lock);
+	while (*link != NULL && (*link)->stack < stack)
+		link = &(*link)->next;
+	*kept = (struct hd__kept){ *link, stack, hd__stack_size(s->size_class) };
+	*link = kept;
+	hd__unlock(&s->lock);
+}
+
+void hd__kept_drop(struct hd__kept *kept)
+{
+	hd__os_unreserve(kept->stack, kept->size);
 }
 
 /* From one slot to the next: the stack and its guard. An odd number of pages, because a power of two would have all stacks

@@ -19,14 +19,22 @@ struct hd__stacks {
 	enum hd__guarding how;
 	char *base; /* of the region; NULL before the first promise */
 	size_t reserved;
-	uint32_t capacity;    /* slots in the region */
-	uint32_t protect_max; /* slots that may be guarded, where that takes mappings */
-	uint32_t spare;	      /* slots that are not promised: every other worker may keep one (see hd__stacks_drop) */
-	uint32_t guarded;     /* slots that have their guard */
-	uint32_t made;	      /* slots ever used (*) */
-	uint32_t promised;    /* without plenty: to processes that have not ended */
-	char **free;	      /* stacks to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
-	uint32_t nfree, cold; /* (*) any thread may read it without the lock: stored with st_rlx */
+	uint32_t capacity;     /* slots in the region */
+	uint32_t protect_max;  /* slots that may be guarded, where that takes mappings */
+	uint32_t spare;	       /* slots that are not promised: every other worker may keep one (see hd__stacks_drop) */
+	uint32_t guarded;      /* slots that have their guard */
+	uint32_t made;	       /* slots ever used (*) */
+	uint32_t promised;     /* without plenty: to processes that have not ended */
+	char **free;	       /* stacks to use again, the hottest last: [0, cold) have no memory, [cold, nfree) have */
+	uint32_t nfree, cold;  /* (*) any thread may read it without the lock: stored with st_rlx */
+	struct hd__kept *kept; /* the lowest address first */
+};
+
+/* A stack that outlives its runtime: a thread that is not a worker uses it still. It lies on that stack. */
+struct hd__kept {
+	struct hd__kept *next;
+	char *stack;
+	size_t size;
 };
 
 /* A worker's own, for which it needs no lock: the hottest last. */
@@ -65,6 +73,10 @@ char *hd__stacks_take(struct hd__stacks *s, struct hd__stack_cache *own);
 
 /* The caller may still run on this stack: it stays in this worker's cache until the next one is dropped. */
 void hd__stacks_drop(struct hd__stacks *s, struct hd__stack_cache *own, char *stack);
+
+/* hd__stacks_fini does not unmap this stack, which no process gets any more. hd__kept_drop does; `kept` is gone then. */
+void hd__stacks_keep(struct hd__stacks *s, struct hd__kept *kept, char *stack);
+void hd__kept_drop(struct hd__kept *kept);
 
 /* Gives back the memory of up to 512 free stacks, the coldest first; the hottest `keep` stay warm. Returns whether there may be
  * more. Any thread. */

@@ -12,6 +12,8 @@
 
 #define STACK_SIZE ((size_t)64 << 10)
 #define QUANTUM HD_MS(10)
+#define BLOCKING_THREADS 256
+#define BLOCKING_THREADS_MAX 65536
 
 /* Reads a number from the environment into *value, if it is there. Returns 0 or -EINVAL. */
 static int number(const char *name, long long least, long long most, long long *value)
@@ -58,6 +60,7 @@ static int from_environment(struct hd_config *c)
 	static const char *const deadlocks[] = { "ignore", "report", "abort", NULL };
 	static const char *const warnings[] = { "none", "stuck", NULL };
 	long long workers = c->workers, stack_size = (long long)c->stack_size, quantum = c->quantum, pinned = c->pinned;
+	long long blocking_threads = c->blocking_threads;
 	int policy = (int)c->policy, where = (int)c->preempted, deadlock = (int)c->deadlock, warn = c->warn_stuck;
 	int err = 0;
 
@@ -68,7 +71,8 @@ static int from_environment(struct hd_config *c)
 	    (err = word("HEDDLE_PREEMPTED", preempted, HD_PREEMPTED_TAIL, &where)) != 0 ||
 	    (err = number("HEDDLE_PINNED", 0, 1, &pinned)) != 0 ||
 	    (err = word("HEDDLE_DEADLOCK", deadlocks, HD_DEADLOCK_IGNORE, &deadlock)) != 0 ||
-	    (err = word("HEDDLE_WARN", warnings, 0, &warn)) != 0)
+	    (err = word("HEDDLE_WARN", warnings, 0, &warn)) != 0 ||
+	    (err = number("HEDDLE_BLOCKING_THREADS", 1, BLOCKING_THREADS_MAX, &blocking_threads)) != 0)
 		return err;
 	c->workers = (unsigned)workers;
 	c->stack_size = (size_t)stack_size;
@@ -78,6 +82,7 @@ static int from_environment(struct hd_config *c)
 	c->pinned = pinned != 0;
 	c->deadlock = (enum hd_deadlock)deadlock;
 	c->warn_stuck = warn != 0;
+	c->blocking_threads = (unsigned)blocking_threads;
 	return 0;
 }
 
@@ -100,6 +105,10 @@ int hd__config_resolve(struct hd_config *c, const struct hd_config *given)
 		return refuse("quantum", -EINVAL);
 	if (c->workers > HD__WORKERS_MAX)
 		return refuse("workers", -EINVAL);
+	if (c->blocking_threads > BLOCKING_THREADS_MAX)
+		return refuse("blocking_threads", -EINVAL);
+	if (c->blocking_threads == 0)
+		c->blocking_threads = BLOCKING_THREADS;
 	if (c->stack_size == 0)
 		c->stack_size = STACK_SIZE;
 	if (hd__stack_class(c->stack_size) == 0)

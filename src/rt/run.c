@@ -8,6 +8,7 @@
 
 #include "base/variable.h"
 #include "io/fd.h"
+#include "io/pool.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
@@ -29,6 +30,7 @@ static void in_child(void)
 		hd__os_thread_set_id(-hd__pid(&w->sched->table, w->current)); /* hd__owner_self */
 	hd__set_self(NULL);
 	hd__gate_forget();
+	hd__pool_forget();
 	hd__overflow_watch_stop();
 	hd__quit_watch_stop(NULL);
 	st_rlx(&busy, false);
@@ -76,7 +78,8 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	hd__board_init(&sched->board);
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
 		hd__stacks_init(&sched->stacks[size_class], size_class, sched->nworkers);
-	int err = hd__table_init(&sched->table);
+	sched->pool = hd__pool_new(config->blocking_threads);
+	int err = sched->pool != NULL ? hd__table_init(&sched->table) : -ENOMEM;
 	for (unsigned i = 0; err == 0 && i < sched->nworkers; i++)
 		err = hd__worker_init(&sched->workers[i], sched, i);
 	return err;
@@ -90,6 +93,8 @@ static void take_down(struct hd__sched *sched)
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
 		hd__stacks_fini(&sched->stacks[size_class]);
 	hd__table_fini(&sched->table);
+	if (sched->pool != NULL)
+		hd__pool_end(sched->pool); /* last: its threads may use stacks that were kept */
 }
 
 /* A worker's life, on its thread. */
@@ -167,6 +172,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 		hd__os_thread_join(&sched->workers[i].thread);
 	if (sched->watched)
 		hd__watcher_stop(sched);
+	hd__pool_forsake(sched);
 	hd__stop_finish(sched);
 	hd__learn(sched); /* what all processes did */
 	hd__overflow_watch_stop();

@@ -14,6 +14,7 @@
  * Callers:   the workers; hd_shutdown and hd_hold_open from any thread. */
 #include <errno.h>
 
+#include "io/pool.h"
 #include "os/lock.h"
 #include "os/memory.h"
 #include "os/thread.h"
@@ -274,6 +275,15 @@ static hd_time count_again_after(hd_time waited)
 	return pause < COUNT_MIN ? COUNT_MIN : pause > COUNT_MAX ? COUNT_MAX : pause;
 }
 
+/* Whether all kernel threads of the program are heddle's, or a sanitizer's. The pool is asked last: a thread of it that ends meanwhile is
+ * then taken for a strange one, and a strange one never for it. */
+static bool has_own_threads_only(struct hd__sched *sched)
+{
+	int all = hd__os_thread_count();
+
+	return all == (int)sched->nworkers + sched->watched + hd__sanitizer_threads() + hd__pool_threads(sched->pool);
+}
+
 /* No process can run and nothing that the runtime knows of can wake one. With other threads about, that is no verdict, and the worker
  * looks again later. Returns when to look again; 0: it is a deadlock. */
 static hd_time judge_locked(struct hd_worker *w)
@@ -282,9 +292,11 @@ static hd_time judge_locked(struct hd_worker *w)
 	hd_time now = hd__clock(sched);
 	uint64_t switches = all_switches(sched);
 	int hold;
+	uint64_t jobs, jobs_after;
 
-	if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold))
-		return HD_FOREVER; /* the worker that is not quiet, or ended the last process, will be here after us */
+	if (hd__pool_is_busy(sched->pool, &jobs) || !all_is_quiet(sched) || hd__nobody_counts(sched, &hold))
+		return HD_FOREVER; /* the worker that is not quiet, or ended the last process, or will run the one with the job, will
+				    * be here after us */
 	if (sched->stuck_since == 0 || sched->stuck_switches != switches) {
 		sched->stuck_since = now;
 		sched->stuck_switches = switches;
@@ -293,8 +305,9 @@ static hd_time judge_locked(struct hd_worker *w)
 	}
 	if (now < sched->count_threads_at)
 		return sched->count_threads_at;
-	if (hd__os_thread_count() == (int)sched->nworkers + sched->watched + hd__sanitizer_threads()) {
-		if (!all_is_quiet(sched) || hd__nobody_counts(sched, &hold) || hold > 0 || hd__awaits_outside(sched))
+	if (has_own_threads_only(sched)) {
+		if (!all_is_quiet(sched) || hd__pool_is_busy(sched->pool, &jobs_after) || jobs_after != jobs ||
+		    hd__nobody_counts(sched, &hold) || hold > 0 || hd__awaits_outside(sched))
 			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
 		int none = HD__NO_CODE;
 		if (!cas_acq_rel(&sched->stop_code, &none, -EDEADLK))

@@ -73,6 +73,7 @@ enum {
 };
 
 struct hd__sched;
+struct hd__pool;
 
 /* What the simulator replaces; handed in at start. */
 struct hd__doors {
@@ -209,7 +210,8 @@ struct hd__sched {
 	uint64_t stuck_switches; /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
 
-	struct hd__io *io; /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
+	struct hd__io *io;     /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
+	struct hd__pool *pool; /* io/pool.h */
 	struct hd__board board;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
 	struct hd_worker workers[];

@@ -122,6 +122,7 @@ static const any_function promised[] = {
 	(any_function)hd_rwlock_unlock,
 	(any_function)hd_select,
 	(any_function)hd_select_first,
+	(any_function)hd_blocking,
 	(any_function)hd_waitgroup_init,
 	(any_function)hd_waitgroup_add,
 	(any_function)hd_waitgroup_done,

@@ -27,6 +27,7 @@
 #include "os/clock.h"
 #include "os/fault.h"
 #include "os/futex.h"
+#include "os/interrupt.h"
 #include "os/thread.h"
 #include "sched/worker.h"
 #include "sim/choice.h"
@@ -60,6 +61,7 @@ struct thread {
 	void *arg, *result;
 	uint32_t ended; /* a word to sleep on */
 	bool detached;
+	bool hears; /* hd__os_interrupt */
 	char *stack;
 	struct hd__carried carried; /* of the stack it was on when it stopped */
 	unsigned char *late;	    /* where a store goes that the others do not see yet; NULL: none */
@@ -476,6 +478,26 @@ int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signal
 void hd__os_thread_join(struct hd__thread *thread)
 {
 	pthread_join(thread->handle, NULL);
+}
+
+void hd__os_thread_detach(struct hd__thread *thread)
+{
+	pthread_detach(thread->handle);
+}
+
+void hd__os_interrupt_hear(bool hears)
+{
+	s.thread[s.current].hears = hears;
+}
+
+/* It sleeps in the kernel: that ends. */
+void hd__os_interrupt(struct hd__thread *thread)
+{
+	struct thread *t = &s.thread[thread->handle - 1];
+
+	hd__point();
+	if (t->hears && t->state == ASLEEP)
+		make_ready(t, s.waking);
 }
 
 unsigned hd__os_cpus(void)

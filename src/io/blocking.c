@@ -1,0 +1,33 @@
+/* io/blocking.c - the program's own functions on threads of the pool. */
+#include <heddle/blocking.h>
+
+#include <errno.h>
+
+#include "io/pool.h"
+
+struct call {
+	struct hd__job job;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void run(struct hd__job *job)
+{
+	struct call *call = (struct call *)job;
+
+	call->fn(call->arg);
+}
+
+int hd_blocking(void (*fn)(void *arg), void *arg)
+{
+	struct call call = { .job = { .run = run, .kind = HD__JOB_WAITED_FOR }, .fn = fn, .arg = arg };
+	struct hd_worker *w;
+
+	if (fn == NULL)
+		return -EINVAL;
+	int err = hd__begin_wait(&w, HD_FOREVER);
+	if (err != 0)
+		return err;
+	hd__leave_quietly(w);
+	return hd__pool_run(&call.job, HD_FOREVER, HD_WAIT_BLOCKING);
+}
