@@ -239,6 +239,13 @@ static void tell_wait(const struct atlas *a, const struct hd__sim_page *page, ui
 		[HD_WAIT_SELECT] = "the first of several things",
 		[HD_WAIT_GROUP] = "the members of its group",
 		[HD_WAIT_REST] = "the members of its group, which it has cancelled",
+		[HD_WAIT_FD_READ] = "a descriptor, to read",
+		[HD_WAIT_FD_WRITE] = "a descriptor, to write",
+		[HD_WAIT_FD_READ_TURN] = "its turn to read a descriptor",
+		[HD_WAIT_FD_WRITE_TURN] = "its turn to write to a descriptor",
+		[HD_WAIT_FD_POLL] = "one of several descriptors",
+		[HD_WAIT_FD_CLOSE] = "the end of a call on a descriptor that it closes",
+		[HD_WAIT_BLOCKING] = "a function on another kernel thread",
 	};
 	const struct hd__sim_event *e = event_of(page, i);
 	const char *what = e->why < sizeof words / sizeof words[0] && words[e->why] != NULL ? words[e->why] : "something";
