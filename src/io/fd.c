@@ -36,11 +36,11 @@ static void *get_or_make(void **place, size_t size)
 
 	if (likely(there != NULL))
 		return there;
-	if ((made = hd__os_alloc(size)) == NULL)
+	if ((made = hd__os_reserve(size, false)) == NULL)
 		return NULL;
 	if (cas_acq_rel(place, &there, made))
 		return made;
-	hd__os_free(made); /* another thread was faster */
+	hd__os_unreserve(made, size); /* another thread was faster */
 	return there;
 }
 
@@ -65,8 +65,10 @@ void hd__io_drop(struct hd__sched *sched)
 			hd__os_free(sched->workers[i].watched);
 		}
 	for (int i = 0; sched->io != NULL && i < CHUNKS; i++)
-		hd__os_free(sched->io->chunks[i]);
-	hd__os_free(sched->io);
+		if (sched->io->chunks[i] != NULL)
+			hd__os_unreserve(sched->io->chunks[i], CHUNK * sizeof(struct hd__fd));
+	if (sched->io != NULL)
+		hd__os_unreserve(sched->io, sizeof *sched->io);
 }
 
 /* ---- turns ---- */
@@ -180,19 +182,36 @@ static void say(struct hd_worker *w, struct hd__flow *flow, uint32_t generation)
 		hd__unpark_claimed(w, x);
 }
 
-void hd__fd_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event)
+/* Its record was there when the descriptor was added to a set. */
+static struct hd__fd *record_of(struct hd__sched *sched, const struct hd__happening *event)
 {
-	int err;
+	int fd = (int)(uint32_t)event->whose;
+	return &ld_acq(&sched->io)->chunks[fd / CHUNK][fd % CHUNK];
+}
+
+static void happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event)
+{
 	uint32_t generation = (uint32_t)(event->whose >> 32);
-	struct hd__fd *f =
-		hd__fd_get(sched, (int)(uint32_t)event->whose, &err); /* it was there when the descriptor was added */
+	struct hd__fd *f = record_of(sched, event);
 
 	if (event->what & HD__HUNG_UP)
 		st_rlx(&f->hung_up, true); /* if it is an old event, the new descriptor is only read with more care */
 	if (event->what & HD__CAN_READ)
-		say(w, &f->flow[HD__READING], generation);
+		say(w, &f->reading, generation);
 	if (event->what & HD__CAN_WRITE)
-		say(w, &f->flow[HD__WRITING], generation);
+		say(w, &f->writing, generation);
+}
+
+/* With thousands of connections neither their records nor the waiters, each on a stack of its own, are in the cache. They are fetched
+ * together, not one after the other. */
+void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n)
+{
+	for (int i = 0; i < n; i++)
+		__builtin_prefetch(&record_of(sched, &events[i])->reading, 1);
+	for (int i = 0; i < n; i++)
+		__builtin_prefetch(ld_rlx(&record_of(sched, &events[i])->reading.waiters.head), 1);
+	for (int i = 0; i < n; i++)
+		happened(sched, w, &events[i]);
 }
 
 /* ---- waiting for the kernel ---- */
@@ -378,7 +397,7 @@ ssize_t hd__fd_do(struct hd__op *op, hd_time until)
 	struct hd__fd *f = hd__fd_get(w->sched, op->fd, &err);
 	if (unlikely(f == NULL))
 		return err;
-	struct hd__flow *flow = &f->flow[op->way];
+	struct hd__flow *flow = hd__flow_of(f, op->way);
 	err = take_turn(flow, op->fd, op->way, until);
 	if (unlikely(err != 0))
 		return err;
@@ -438,13 +457,13 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 {
 	for (int way = 0; way < 2; way++) {
 		struct hd_worker *w = hd__enter_call();
-		bool first = begin_close(w, &f->flow[way]);
+		bool first = begin_close(w, hd__flow_of(f, (enum hd__way)way));
 		hd__leave_quietly(w);
 		if (!first)
 			return -EBADF;
 	}
 	for (int way = 0; way < 2; way++)
-		take_last_turn(hd__enter_call(), &f->flow[way], fd);
+		take_last_turn(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
 	hd__lock(&f->lock);
 	hd__poller_unwatch(sched, f->poller, fd);
 	f->how = HD__HOW_UNKNOWN;
@@ -453,14 +472,14 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 	f->stream = f->hung_up = f->born = false;
 	hd__unlock(&f->lock);
 	for (int way = 0; way < 2; way++)
-		begin_anew(&f->flow[way]);
+		begin_anew(hd__flow_of(f, (enum hd__way)way));
 	return 0;
 }
 
 static bool is_known(struct hd__fd *f)
 {
-	return ld_acq(&f->how) != HD__HOW_UNKNOWN || ld_acq(&f->poller) != 0 || ld_acq(&f->flow[0].owner) != 0 ||
-	       ld_acq(&f->flow[1].owner) != 0;
+	return ld_acq(&f->how) != HD__HOW_UNKNOWN || ld_acq(&f->poller) != 0 || ld_acq(&f->reading.owner) != 0 ||
+	       ld_acq(&f->writing.owner) != 0;
 }
 
 /* The record of fd, if there is one, and it has been used. */

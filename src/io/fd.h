@@ -26,17 +26,24 @@ struct hd__flow {
 	bool closing;	     /* hd_close has begun; seq_cst */
 };
 
+/* A call touches one cache line of it or two: that of its flow, and the first. */
 struct hd__fd {
-	struct hd__flow flow[2];
-	struct hd_waitq watchers; /* processes that wait for either flow without taking a turn: hd_fd_poll, hd_select */
-	unsigned char lock;	  /* guards what the poller knows: */
-	uint8_t how;		  /* enum hd__how */
-	uint16_t poller;	  /* the worker that watches it, plus 1; 0: none */
-	uint8_t strays;		  /* how often in a row it was waited for on other workers */
-	bool stream;		  /* a short count says that there is no more */
-	bool hung_up;		  /* but not any more: what comes may be an end or an error */
-	bool born;		  /* heddle made it: if the number is reused, heddle hears of it */
-};
+	struct hd__flow reading;
+	unsigned char lock; /* guards what the poller knows: */
+	uint8_t how;	    /* enum hd__how */
+	uint16_t poller;    /* the worker that watches it, plus 1; 0: none */
+	uint8_t strays;	    /* how often in a row it was waited for on other workers */
+	bool stream;	    /* a short count says that there is no more */
+	bool hung_up;	    /* but not any more: what comes may be an end or an error */
+	bool born;	    /* heddle made it: if the number is reused, heddle hears of it */
+
+	struct hd__flow writing;
+} __attribute__((aligned(64)));
+
+static inline struct hd__flow *hd__flow_of(struct hd__fd *f, enum hd__way way)
+{
+	return way == HD__READING ? &f->reading : &f->writing;
+}
 
 /* The record of fd; NULL: -EBADF or -ENOMEM, in *err. */
 struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err);
@@ -74,8 +81,8 @@ int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS]);
 /* How much a vector is in all; -EINVAL if it has too many parts, or is more than a count can say. */
 ssize_t hd__iov_sum(const struct iovec *iov, size_t n);
 
-/* Something has happened to a descriptor (the poller's). */
-void hd__fd_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event);
+/* Something has happened to n descriptors (the poller's). */
+void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n);
 
 /* The runtime ends. */
 void hd__io_drop(struct hd__sched *sched);

@@ -51,4 +51,4 @@ void hd__poller_unwatch(struct hd__sched *sched, unsigned poller, int fd)
 		hd__os_outside_remove(sched->workers[poller - 1].watched, fd);
 }
 
-const struct hd__poller hd__epoll_poller = { .wait = wait, .wake = wake, .happened = hd__fd_happened };
+const struct hd__poller hd__epoll_poller = { .wait = wait, .wake = wake, .happened = hd__fds_happened };

@@ -17,8 +17,8 @@ struct hd__poller {
 	int (*wait)(struct hd_worker *w, hd_time until, struct hd__happening *events, int n);
 	/* Ends the wait of w. Any thread, any signal handler. */
 	void (*wake)(struct hd_worker *w);
-	/* Delivers an event. Inside the lane of the worker w, or on another thread (NULL). */
-	void (*happened)(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event);
+	/* Delivers n events. Inside the lane of the worker w, or on another thread (NULL). */
+	void (*happened)(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n);
 };
 
 #endif

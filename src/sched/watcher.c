@@ -73,8 +73,7 @@ static void look_outside(struct hd__sched *sched, struct hd_worker *w)
 	if (!(attention & HD__OUTSIDE))
 		hd__raise(w, HD__OUTSIDE);
 	else if (switches == 0 && ld_rlx(&sched->board.idlers) > 0)
-		for (int n = sched->doors.poller->wait(w, 0, events, EVENTS); n > 0; n--)
-			sched->doors.poller->happened(sched, NULL, &events[n - 1]);
+		sched->doors.poller->happened(sched, NULL, events, sched->doors.poller->wait(w, 0, events, EVENTS));
 }
 
 /* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became

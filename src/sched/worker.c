@@ -160,8 +160,8 @@ static void learn_wake_cost(struct hd_worker *w)
 
 static void deliver(struct hd_worker *w, const struct hd__happening *events, int n)
 {
-	for (int i = 0; i < n; i++)
-		w->sched->doors.poller->happened(w->sched, w, &events[i]);
+	if (n > 0)
+		w->sched->doors.poller->happened(w->sched, w, events, n);
 }
 
 __attribute__((noinline)) void hd__look_outside(struct hd_worker *w)
