@@ -13,11 +13,13 @@
 
 #include <heddle/base.h>
 #include <heddle/net.h>
+#include <sys/select.h>
 #include <sys/types.h>
 
 HD_BEGIN
 
 struct iovec;
+struct pollfd;
 
 /* Reads at most n bytes. Returns how many, as soon as there are any; 0: at the end, or n is 0. */
 HD_API HD_MUST_USE ssize_t hd_read(int fd, void *data, size_t n, hd_time until);
@@ -36,6 +38,28 @@ HD_API HD_MUST_USE int hd_write_all(int fd, const void *data, size_t n, hd_time 
 
 /* A pipe: fds[0] is for reading, fds[1] for writing. Both are close-on-exec. Returns 0, -EMFILE, -ENFILE. Does not wait. */
 HD_API HD_MUST_USE int hd_pipe(int fds[2]);
+
+/* The flows of a descriptor. */
+enum { HD_FD_READING = 1, HD_FD_WRITING = 2 };
+
+/* The caller keeps its turn in `flows` (HD_FD_READING, HD_FD_WRITING or both) over several calls, until hd_fd_unlock: a request and its reply,
+ * say, or a message that is written in parts. Calls of other processes wait meanwhile. Locks nest. What a process has not unlocked when
+ * it ends, however it ends, is unlocked then. hd_close takes the lock away. Returns 0; -ENOMEM; -EAGAIN when it has locked it 65,535
+ * times. Cancellation point. Process. */
+HD_API HD_MUST_USE int hd_fd_lock(int fd, int flows, hd_time until);
+
+/* Gives up what hd_fd_lock has locked. Returns 0; -EPERM when the caller has not locked it, or it was closed meanwhile. No cancellation
+ * point. Process. */
+HD_API int hd_fd_unlock(int fd, int flows);
+
+/* As poll(2): waits until one of n descriptors is ready for what it is asked, and says so in its `revents`. Nothing is read or written, and
+ * no turn is taken. Returns how many are ready (one that is not open, or is closed meanwhile, has POLLNVAL and counts); -ENOMEM; -ETIMEDOUT
+ * when none is. It needs time for each descriptor in each call, as poll(2) does: a process for each descriptor needs none. Any thread. */
+HD_API HD_MUST_USE int hd_fd_poll(struct pollfd *fds, size_t n, hd_time until);
+
+/* As select(2), for descriptors below FD_SETSIZE. A set may be NULL. Returns how many bits are set in them; the sets are left as they were when
+ * the answer is less than 0; -EBADF when one of them is not open. Any thread. */
+HD_API HD_MUST_USE int hd_fd_select(int nfds, fd_set *readable, fd_set *writable, fd_set *urgent, hd_time until);
 
 /* Closes fd. Calls of other processes that wait for it, or begin, answer -EBADF. Closes it also when the caller was cancelled: no
  * cancellation point. Returns 0, or -EBADF, -EIO and their like, and the number is free in any case but -EBADF. Any thread. */

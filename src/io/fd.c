@@ -101,11 +101,11 @@ static struct hd_waiter *pass_on(struct hd_worker *w, struct hd__flow *flow)
 {
 	struct hd_waiter *x = hd__waitq_claim(w, &flow->waiters, HD__GRANTED);
 
-	st_rel(&flow->owner, x != NULL ? (int64_t)(intptr_t)x->data : 0); /* pairs with take_turn's CAS */
+	st_rel(&flow->owner, x != NULL ? (int64_t)(intptr_t)x->data : 0); /* pairs with hd__fd_take_turn's CAS */
 	return x;
 }
 
-static void pass_turn(struct hd__flow *flow)
+void hd__fd_pass_turn(struct hd__flow *flow)
 {
 	struct hd_worker *w = hd__self();
 	struct hd_waiter *x = NULL;
@@ -121,8 +121,45 @@ static void pass_turn(struct hd__flow *flow)
 	hd__leave_call(w);
 }
 
+int hd__fd_keep_turn(struct hd__flow *flow)
+{
+	struct hd_worker *w = hd__enter_call();
+	struct hd_waiter *x = NULL;
+
+	hd__waitq_lock(&flow->waiters);
+	int err = flow->closing ? -EBADF : flow->locks == UINT16_MAX ? -EAGAIN : 0;
+	flow->busy = false;
+	flow->locks += err == 0;
+	if (flow->closing || flow->locks == 0)
+		x = pass_on(w, flow);
+	hd__waitq_unlock(&flow->waiters);
+	if (x != NULL)
+		hd__unpark_claimed(w, x);
+	hd__leave_call(w);
+	return err;
+}
+
+int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly)
+{
+	struct hd_worker *w = hd__enter_call();
+	struct hd_waiter *x = NULL;
+
+	hd__waitq_lock(&flow->waiters);
+	bool mine = flow->owner == self_of(w) && flow->locks > 0 && flow->generation == generation;
+	int left = !mine ? -EPERM : wholly ? 0 : flow->locks - 1;
+	if (mine)
+		flow->locks = (uint16_t)left;
+	if (left == 0)
+		x = pass_on(w, flow);
+	hd__waitq_unlock(&flow->waiters);
+	if (x != NULL)
+		hd__unpark_claimed(w, x);
+	hd__leave_call(w);
+	return left;
+}
+
 /* It is the caller's turn when this returns 0. */
-static int take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until)
+int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until)
 {
 	struct hd_worker *w;
 	int64_t none = 0;
@@ -151,7 +188,7 @@ static int take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time un
 			return err;
 	}
 	if (unlikely(ld_seq(&flow->closing))) { /* pairs with begin_close: it sees the owner, or we see it */
-		pass_turn(flow);
+		hd__fd_pass_turn(flow);
 		return -EBADF;
 	}
 	return 0;
@@ -200,6 +237,9 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 		say(w, &f->reading, generation);
 	if (event->what & HD__CAN_WRITE)
 		say(w, &f->writing, generation);
+	if (unlikely(ld_seq(&f->watching) !=
+		     0)) /* pairs with prepare in io/ready.c, which asks the kernel after it has counted */
+		hd__fd_tell(w, f, generation, HD__GRANTED);
 }
 
 /* With thousands of connections neither their records nor the waiters, each on a stack of its own, are in the cache. They are fetched
@@ -216,11 +256,16 @@ void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct
 
 /* ---- waiting for the kernel ---- */
 
+/* What an event says of which descriptor it tells. */
+static uint64_t whose(struct hd__fd *f, int fd)
+{
+	return (uint64_t)ld_acq(&f->reading.generation) << 32 | (uint32_t)fd;
+}
+
 /* The set of the worker w has fd, or of another worker that has it already. */
-static int watch(struct hd_worker *w, struct hd__fd *f, int fd, uint32_t generation)
+int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd)
 {
 	unsigned mine = w->index + 1, at = ld_acq(&f->poller);
-	uint64_t whose = (uint64_t)generation << 32 | (uint32_t)fd;
 	int err;
 
 	if (likely(at == mine && f->born)) {
@@ -235,13 +280,15 @@ static int watch(struct hd_worker *w, struct hd__fd *f, int fd, uint32_t generat
 		return 0;
 	hd__lock(&f->lock);
 	at = f->poller;
-	if (stays &&
-	    at != 0) { /* is it there still? It may have been closed behind our back, and the number be another one's */
-		err = hd__os_outside_add(w->sched->workers[at - 1].watched, fd, whose);
+	if (ld_seq(&f->reading.closing)) { /* if it is not, `forget` takes f->lock after us, and finds which set has fd */
+		err = -EBADF;
+	} else if (stays &&
+		   at != 0) { /* is it there still? It may have been closed behind our back, and the number be another one's */
+		err = hd__os_outside_add(w->sched->workers[at - 1].watched, fd, whose(f, fd));
 		if (err == 0)
 			st_rlx(&f->how, HD__HOW_UNKNOWN);
 	} else {
-		err = hd__poller_watch(w, fd, whose);
+		err = hd__poller_watch(w, fd, whose(f, fd));
 		if (err == 0 && at != 0)
 			hd__poller_unwatch(w->sched, at, fd);
 		if (err == 0)
@@ -268,7 +315,7 @@ static const struct hd__wait_ops at_head = { .left = leave_head };
 static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct hd__op *op, uint32_t edges, hd_time until)
 {
 	struct hd_worker *w = hd__self();
-	int err = watch(w, f, op->fd, flow->generation);
+	int err = hd__fd_watch(w, f, op->fd);
 
 	if (unlikely(err == -EPERM))
 		st_rlx(&f->how, HD__BY_FILE); /* the kernel says that it is always ready */
@@ -377,7 +424,7 @@ static ssize_t do_on_thread(struct hd__op *op, hd_time until)
 	return done > 0 ? done : n;
 }
 
-static int refuse(void)
+int hd__fd_refuse(void)
 {
 	hd__complain(
 		"heddle: descriptors cannot be simulated yet: a program that is explored can have no I/O; call the functions "
@@ -393,16 +440,16 @@ ssize_t hd__fd_do(struct hd__op *op, hd_time until)
 	if (unlikely(w == NULL))
 		return do_on_thread(op, until);
 	if (unlikely(w->sched->doors.at_call != NULL))
-		return refuse();
+		return hd__fd_refuse();
 	struct hd__fd *f = hd__fd_get(w->sched, op->fd, &err);
 	if (unlikely(f == NULL))
 		return err;
 	struct hd__flow *flow = hd__flow_of(f, op->way);
-	err = take_turn(flow, op->fd, op->way, until);
+	err = hd__fd_take_turn(flow, op->fd, op->way, until);
 	if (unlikely(err != 0))
 		return err;
 	ssize_t n = go_on(f, flow, op, until);
-	pass_turn(flow);
+	hd__fd_pass_turn(flow);
 	if (unlikely(n == -ECANCELED))
 		hd__heed(); /* does not return if the caller must end */
 	return n;
@@ -415,7 +462,7 @@ static bool begin_close(struct hd_worker *w, struct hd__flow *flow)
 {
 	hd__waitq_lock(&flow->waiters);
 	bool first = !flow->closing;
-	st_seq(&flow->closing, true); /* pairs with take_turn */
+	st_seq(&flow->closing, true); /* pairs with hd__fd_take_turn */
 	flow->waits = false;
 	if (first)
 		hd__waitq_serve_all(w, &flow->waiters, HD__CLOSED, NULL); /* which unlocks */
@@ -425,12 +472,14 @@ static bool begin_close(struct hd_worker *w, struct hd__flow *flow)
 }
 
 /* Waits for the end of the operation that is on its way; it does not wait for the kernel, so that is soon. A process that has locked
- * the flow and is in no operation loses it. */
+ * the flow and is in no operation loses it: the turn is the caller's. */
 static void take_last_turn(struct hd_worker *w, struct hd__flow *flow, int fd)
 {
 	hd__waitq_lock(&flow->waiters);
 	bool idle = flow->owner == self_of(w) || (flow->locks > 0 && !flow->busy);
 	if (idle) {
+		flow->locks = 0;
+		st_rel(&flow->owner, self_of(w));
 		hd__waitq_unlock(&flow->waiters);
 		hd__leave_quietly(w);
 	} else {
@@ -461,6 +510,11 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 		hd__leave_quietly(w);
 		if (!first)
 			return -EBADF;
+	}
+	if (ld_seq(&f->watching) != 0) {
+		struct hd_worker *w = hd__enter_call();
+		hd__fd_tell(w, f, f->reading.generation, HD__CLOSED);
+		hd__leave_quietly(w);
 	}
 	for (int way = 0; way < 2; way++)
 		take_last_turn(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
@@ -538,6 +592,9 @@ static void be_born(struct hd__sched *sched, int fd, enum hd__how how, bool stre
 	f->stream = stream;
 	f->born = true;
 	st_rel(&f->how, (uint8_t)how);
+	/* A process that watched a descriptor of this number in the moment of its end may have added that one to its set. */
+	if (unlikely(f->poller != 0))
+		hd__os_outside_add(sched->workers[f->poller - 1].watched, fd, whose(f, fd));
 	hd__unlock(&f->lock);
 }
 

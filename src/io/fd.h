@@ -38,6 +38,9 @@ struct hd__fd {
 	bool born;	    /* heddle made it: if the number is reused, heddle hears of it */
 
 	struct hd__flow writing;
+	uint32_t watching; /* processes that wait for either flow without taking a turn: any thread, seq_cst */
+	uint32_t news;	   /* of it, while there are such; under the lock of: */
+	struct hd_waitq watchers;
 } __attribute__((aligned(64)));
 
 static inline struct hd__flow *hd__flow_of(struct hd__fd *f, enum hd__way way)
@@ -80,6 +83,26 @@ int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS]);
 
 /* How much a vector is in all; -EINVAL if it has too many parts, or is more than a count can say. */
 ssize_t hd__iov_sum(const struct iovec *iov, size_t n);
+
+/* A poller watches fd from now on, if none does. Returns 0; -EPERM: it is always ready; -EBADF and their like. In a turn, or not; outside the lane of
+ * the worker w, on its thread. */
+int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd);
+
+/* Tells processes that watch the descriptor of this generation: there is news (HD__GRANTED), or it is closed (HD__CLOSED). */
+void hd__fd_tell(struct hd_worker *w, struct hd__fd *f, uint32_t generation, enum hd__outcome outcome);
+extern const struct hd__case_ops hd__fd_case;
+
+/* Says that a simulated program cannot have this, and returns -ENOTSUP. */
+int hd__fd_refuse(void);
+
+/* The caller's turn in a flow: it takes it (0, or as hd__fd_do), and passes it on, unless it has locked the flow. */
+int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until);
+void hd__fd_pass_turn(struct hd__flow *flow);
+
+/* For hd_fd_lock. In its turn, the caller keeps it, once more: 0, or -EBADF, -EAGAIN, and it has passed it on, unless it has locked the flow before.
+ * It gives up one of its locks of that generation, or all: how many are left, or -EPERM. */
+int hd__fd_keep_turn(struct hd__flow *flow);
+int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly);
 
 /* Something has happened to n descriptors (the poller's). */
 void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n);

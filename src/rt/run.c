@@ -71,6 +71,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.over = hd__stop_if_over,
 		.quit = hd__quit,
 		.look = hd__look,
+		.fd_case = &hd__fd_case,
 	};
 	sched->calm = sched->nworkers > 1 ? hd__os_barrier_init() : 0;
 	sched->wake_cost = WAKE_COST;

@@ -74,6 +74,7 @@ enum {
 
 struct hd__sched;
 struct hd__pool;
+struct hd__case_ops;
 
 /* What the simulator replaces; handed in at start. */
 struct hd__doors {
@@ -111,6 +112,7 @@ struct hd__hooks {
 	hd_time (*idle)(struct hd_worker *w);
 	void (*quit)(struct hd__sched *sched); /* watcher.quit is set; on the watcher */
 	void (*over)(struct hd__sched *sched); /* the watcher asks, now and then, whether the runtime is over */
+	const struct hd__case_ops *fd_case;    /* hd_select over descriptors (sync/select.h) */
 };
 
 /* Counters with one writer; see struct hd_stats. */

@@ -7,6 +7,9 @@
  * Locking:    the lock of one queue at a time.
  * Callers:    a process.
  *
+ * Whether a descriptor is ready, the kernel must be asked, which is not done inside a lane. So such a case is prepared before, happens when there is
+ * news of the descriptor, and is confirmed after; if the news was of something else, all is done again.
+ *
  *     look at each case ---- one can happen ----> it does
  *            | none
  *            v
@@ -26,6 +29,7 @@ struct selection {
 	struct hd_worker *w;
 	struct hd_process *me;
 	struct hd_waiter *woken; /* by the case that happened; to be unparked when no lock is held */
+	enum hd_wait why;
 };
 
 static struct hd_waiter *record_of(struct hd_case *c)
@@ -91,12 +95,18 @@ static const struct hd__case_ops *const kinds[] = { [HD_CASE_NOTHING] = NULL,
 						    [HD_CASE_JOIN] = &end_case,
 						    [HD_CASE_TIME] = NULL,
 						    [HD_CASE_EVENT] = &hd__event_case,
-						    [HD_CASE_WAITGROUP] = &hd__waitgroup_case };
+						    [HD_CASE_WAITGROUP] = &hd__waitgroup_case,
+						    [HD_CASE_FD] = NULL /* hooks.fd_case */ };
+
+static const struct hd__case_ops *kind_of(const struct selection *s, const struct hd_case *c)
+{
+	return unlikely(c->kind == HD_CASE_FD) ? s->w->sched->hooks.fd_case : kinds[c->kind];
+}
 
 /* It has happened, and no lock is held any more: the call ends. */
 static void finish(struct selection *s, struct hd_case *c)
 {
-	const struct hd__case_ops *kind = kinds[c->kind];
+	const struct hd__case_ops *kind = kind_of(s, c);
 
 	if (c->err == 0 && kind != NULL && kind->finish != NULL)
 		kind->finish(s->w, c);
@@ -109,7 +119,7 @@ static void finish(struct selection *s, struct hd_case *c)
  * happen, it joins the queue of this one too. Returns 1 when it happened, -EALREADY when another thread has decided, else 0. */
 static int look_at(struct selection *s, struct hd_case *c, bool join)
 {
-	const struct hd__case_ops *kind = kinds[c->kind];
+	const struct hd__case_ops *kind = kind_of(s, c);
 	int answer = 0;
 
 	if (kind == NULL)
@@ -136,23 +146,24 @@ static int look_at(struct selection *s, struct hd_case *c, bool join)
 
 /* Takes the caller out of a queue that it has joined. Not for the case that another thread made happen: that may have freed its
  * queue. */
-static void leave(struct hd_case *c)
+static void leave(const struct selection *s, struct hd_case *c)
 {
+	const struct hd__case_ops *kind = kind_of(s, c);
 	struct hd_waiter *x = record_of(c);
 	struct hd_waitq *q = x->queue;
 
 	hd__waitq_lock(q);
 	if (x->place == HD__LINKED)
 		hd__waitq_unlink(q, x);
-	if (kinds[c->kind]->leave != NULL)
-		kinds[c->kind]->leave(c);
+	if (kind->leave != NULL)
+		kind->leave(c);
 	hd__waitq_unlock(q);
 }
 
 /* The answer to a case that another process or thread made happen. */
 static void granted(const struct selection *s, struct hd_case *c)
 {
-	const struct hd__case_ops *kind = kinds[c->kind];
+	const struct hd__case_ops *kind = kind_of(s, c);
 
 	c->err = kind->granted != NULL ? kind->granted(c, hd__outcome(ld_acq(&s->me->wait))) : 0;
 }
@@ -195,7 +206,7 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 			happened = i;
 	}
 	if (happened == n) {
-		err = hd__park_several(s->w, first < until ? first : until, HD_WAIT_SELECT);
+		err = hd__park_several(s->w, first < until ? first : until, s->why);
 		s->w = hd__self();
 		hd__enter(s->w);
 	}
@@ -206,7 +217,7 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 			happened = i;
 			granted(s, &cases[i]);
 		} else {
-			leave(&cases[i]);
+			leave(s, &cases[i]);
 		}
 	hd__waits_end(s->me);
 	if (happened == n && err == -ETIMEDOUT && first <= until && first < HD_FOREVER) {
@@ -218,26 +229,15 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 		return (int)happened;
 	}
 	hd__leave(s->w);
-	if (err == -ECANCELED)
-		hd__heed(); /* does not return if the caller must end */
 	return err;
 }
 
-static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_order)
+/* Inside the lane of w, which is left. After -ECANCELED, hd__heed must follow. */
+static int choose_case(struct hd_worker *w, struct hd_case *cases, size_t n, hd_time until, bool in_order, enum hd_wait why)
 {
-	struct selection s = { .w = hd__self() };
-
-	if (s.w == NULL)
-		return -ENOTSUP;
-	for (size_t i = 0; i < n; i++)
-		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_WAITGROUP ||
-		    (cases[i].kind == HD_CASE_TIME && hd__is_duration(cases[i].number)))
-			return -EINVAL;
-	int err = hd__begin_wait(&s.w, until);
-	if (err != 0)
-		return err;
-	s.me = s.w->current;
+	struct selection s = { .w = w, .me = w->current, .why = why };
 	size_t start = n > 0 ? first_place(s.w, n, in_order) : 0;
+
 	for (size_t k = 0; k < n; k++) {
 		struct hd_case *c = &cases[(start + k) % n];
 		bool past = c->kind == HD_CASE_TIME && hd__is_past(s.w, c->number);
@@ -254,12 +254,71 @@ static int choose_case(struct hd_case *cases, size_t n, hd_time until, bool in_o
 	return -ETIMEDOUT;
 }
 
+int hd__select_prepared(struct hd_case *cases, size_t n, hd_time until, bool in_order, enum hd_wait why)
+{
+	struct hd_worker *w = hd__self();
+
+	hd__enter(w);
+	w = hd__safe_point(w);
+	st_rel(&w->outside, w->outside + 1); /* pairs with hd__awaits_outside */
+	int answer = choose_case(w, cases, n, until, in_order, why);
+	w = hd__self();
+	st_rel(&w->back, w->back + 1);
+	return answer;
+}
+
+/* As choose_case, outside the lane, if there are cases that only the system knows. */
+static int choose_outside(const struct hd__case_ops *kind, struct hd_case *cases, size_t n, hd_time until, bool in_order)
+{
+	size_t prepared = 0;
+	int answer = 0;
+
+	for (; prepared < n && answer == 0; prepared += answer == 0)
+		if (cases[prepared].kind == HD_CASE_FD)
+			answer = kind->prepare(&cases[prepared]);
+	if (answer == 0)
+		do
+			answer = hd__select_prepared(cases, n, until, in_order, HD_WAIT_SELECT);
+		while (answer >= 0 && cases[answer].kind == HD_CASE_FD && !kind->confirm(&cases[answer]));
+	for (size_t i = 0; i < prepared; i++)
+		if (cases[i].kind == HD_CASE_FD)
+			kind->release(&cases[i]);
+	return answer;
+}
+
+static int choose(struct hd_case *cases, size_t n, hd_time until, bool in_order)
+{
+	struct hd_worker *w = hd__self();
+	bool outside = false;
+
+	if (w == NULL)
+		return -ENOTSUP;
+	for (size_t i = 0; i < n; i++)
+		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_FD ||
+		    (cases[i].kind == HD_CASE_TIME && hd__is_duration(cases[i].number)))
+			return -EINVAL;
+		else
+			outside |= cases[i].kind == HD_CASE_FD;
+	int answer = hd__begin_wait(&w, until);
+	if (answer != 0)
+		return answer;
+	if (likely(!outside)) {
+		answer = choose_case(w, cases, n, until, in_order, HD_WAIT_SELECT);
+	} else {
+		hd__leave(w);
+		answer = choose_outside(w->sched->hooks.fd_case, cases, n, until, in_order);
+	}
+	if (unlikely(answer == -ECANCELED))
+		hd__heed(); /* does not return if the caller must end */
+	return answer;
+}
+
 int hd_select(struct hd_case *cases, size_t n, hd_time until)
 {
-	return choose_case(cases, n, until, false);
+	return choose(cases, n, until, false);
 }
 
 int hd_select_first(struct hd_case *cases, size_t n, hd_time until)
 {
-	return choose_case(cases, n, until, true);
+	return choose(cases, n, until, true);
 }

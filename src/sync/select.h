@@ -28,7 +28,17 @@ struct hd__case_ops {
 
 	/* It has happened without an error, and no lock is held. Or NULL. */
 	void (*finish)(struct hd_worker *w, struct hd_case *c);
+
+	/* Of a case that only the system knows (a descriptor's); NULL of all others. Outside the lane: before the first look, and after each
+	 * one that failed; when it seems to have happened: whether it has, and c->err is set; at the end. Prepare answers 0 or -errno. */
+	int (*prepare)(struct hd_case *c);
+	bool (*confirm)(struct hd_case *c);
+	void (*release)(struct hd_case *c);
 };
+
+/* The waits of a process for cases that are prepared already, outside its lane. Returns an index, which is to be confirmed, or -errno;
+ * after -ECANCELED, hd__heed must follow. */
+int hd__select_prepared(struct hd_case *cases, size_t n, hd_time until, bool in_order, enum hd_wait why);
 
 extern const struct hd__case_ops hd__put_case, hd__next_case; /* queue.c */
 extern const struct hd__case_ops hd__semaphore_case;	      /* semaphore.c */

@@ -5,30 +5,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "harness/harness.h"
-
-static const unsigned worker_counts[] = { 1, 2, 8 };
-#define WORKERS(w) for (unsigned i_ = 0, w; i_ < 3 && (w = worker_counts[i_], true); i_++)
-
-static void run_on(unsigned workers, hd_entry first, void *arg)
-{
-	struct hd_config config = { .workers = workers, .fixed = true };
-	CHECK_EQ(hd_run(&config, first, arg), 0);
-}
-
-static hd_pid spawned(hd_entry entry, void *arg)
-{
-	hd_pid pid = hd_spawn(entry, arg);
-	CHECK(pid > 0);
-	return pid;
-}
-
-static void *joined(hd_pid pid)
-{
-	void *result = NULL;
-	CHECK_EQ(hd_join(pid, &result, HD_FOREVER), 0);
-	return result;
-}
+#include "io/common.h"
 
 /* ---- a stream arrives as it was sent, whatever the sizes ---- */
 
@@ -41,12 +18,6 @@ struct way {
 static unsigned char byte_at(size_t i)
 {
 	return (unsigned char)(i * 31 + (i >> 8));
-}
-
-static unsigned next_random(unsigned *seed)
-{
-	*seed = *seed * 1103515245 + 12345;
-	return *seed >> 16;
 }
 
 static void *send_stream(void *arg)

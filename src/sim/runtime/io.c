@@ -388,6 +388,10 @@ int hd__os_poll(struct pollfd *p, unsigned n, hd_time until)
 	for (unsigned i = 0; i < n; i++) {
 		const struct descriptor *d = find(p[i].fd);
 		uint32_t what = d != NULL ? readiness(d) : 0;
+		if (p[i].fd < 0) {
+			p[i].revents = 0;
+			continue;
+		}
 		p[i].revents = (short)((what & HD__CAN_READ ? POLLIN : 0) | (what & HD__CAN_WRITE ? POLLOUT : 0));
 		p[i].revents = d == NULL ? POLLNVAL : (short)(p[i].revents & p[i].events);
 		ready += p[i].revents != 0;
