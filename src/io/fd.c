@@ -112,6 +112,7 @@ void hd__fd_pass_turn(struct hd__flow *flow)
 
 	hd__enter(w);
 	hd__waitq_lock(&flow->waiters);
+	HD_ASSERT(flow->owner == self_of(w), "a process passed on a turn that it did not have");
 	flow->busy = false;
 	if (likely(flow->locks == 0) || flow->closing)
 		x = pass_on(w, flow);
@@ -237,8 +238,8 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 		say(w, &f->reading, generation);
 	if (event->what & HD__CAN_WRITE)
 		say(w, &f->writing, generation);
-	if (unlikely(ld_seq(&f->watching) !=
-		     0)) /* pairs with prepare in io/ready.c, which asks the kernel after it has counted */
+	/* Pairs with prepare in io/ready.c, which asks the kernel after it has counted. */
+	if (unlikely(ld_seq(&f->watching) != 0))
 		hd__fd_tell(w, f, generation, HD__GRANTED);
 }
 

@@ -140,6 +140,43 @@ HD_TEST(ready_no_byte_is_overlooked)
 	WORKERS(w) run_on(w, read_what_is_ready, NULL);
 }
 
+/* The byte comes in any moment of the poll: before it, when it asks the kernel, when it begins to wait. No other byte makes up for it. */
+static void *write_one(void *arg)
+{
+	CHECK_EQ(hd_write(*(int *)arg, "x", 1, HD_FOREVER), 1);
+	return NULL;
+}
+
+static void *await_one(void *arg)
+{
+	int pipes[1][2];
+	bool select = arg != NULL;
+
+	make_pipes(pipes, 1);
+	for (int i = 0; i < (hd_is_simulated() ? 5 : hd_scaled(1000)); i++) {
+		hd_pid writer = spawned(write_one, &pipes[0][1]);
+		struct pollfd p = { .fd = pipes[0][0], .events = POLLIN };
+		struct hd_case c = hd_case_fd(pipes[0][0], POLLIN, &p.revents);
+		char byte;
+		CHECK_EQ(select ? hd_select(&c, 1, HD_FOREVER) + 1 : hd_fd_poll(&p, 1, HD_FOREVER), 1);
+		CHECK_EQ(p.revents, POLLIN);
+		CHECK_EQ(hd_read(pipes[0][0], &byte, 1, 0), 1);
+		joined(writer);
+	}
+	close_pipes(pipes, 1);
+	return NULL;
+}
+
+HD_TEST(ready_poll_hears_of_the_only_byte)
+{
+	WORKERS(w) run_on(w, await_one, NULL);
+}
+
+HD_TEST(ready_select_hears_of_the_only_byte)
+{
+	WORKERS(w) run_on(w, await_one, &(bool){ true });
+}
+
 /* ---- select over descriptors and queues ---- */
 
 struct feed {
