@@ -154,16 +154,20 @@ HD_TEST(fd_lock_is_taken_away_by_close)
 	WORKERS(w) run_on(w, close_under_holder, NULL);
 }
 
-/* Holders unlock while the descriptor is closed: each call answers one thing or the other, and the next descriptor is free. */
+/* Holders unlock, and others come, while the descriptor is closed: each call answers one thing or the other, and no turn is passed on twice. */
 static void *lock_and_unlock(void *arg)
 {
-	int fd = *(int *)arg, err = hd_fd_lock(fd, HD_FD_READING | HD_FD_WRITING, HD_FOREVER);
+	int fd = *(int *)arg;
 
-	CHECK(err == 0 || err == -EBADF);
-	hd_yield();
-	if (err == 0) {
-		err = hd_fd_unlock(fd, HD_FD_READING | HD_FD_WRITING);
-		CHECK(err == 0 || err == -EPERM);
+	for (int i = 0; i < 4; i++) {
+		int err = hd_fd_lock(fd, HD_FD_READING | HD_FD_WRITING, HD_FOREVER);
+		CHECK(err == 0 || err == -EBADF);
+		if (i % 2 == 0)
+			hd_yield();
+		if (err == 0) {
+			err = hd_fd_unlock(fd, HD_FD_READING | HD_FD_WRITING);
+			CHECK(err == 0 || err == -EPERM);
+		}
 	}
 	return NULL;
 }
