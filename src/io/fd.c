@@ -297,6 +297,8 @@ int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd)
 		st_rlx(&f->strays, 0);
 	}
 	hd__unlock(&f->lock);
+	if (unlikely(err == -EINVAL))
+		return -EBADF; /* the program has closed it, and the number is that of the set itself */
 	return err == -EEXIST ? 0 : err;
 }
 

@@ -181,7 +181,7 @@ static void *await_one(void *arg)
 	int pipes[1][2];
 	bool select = arg != NULL;
 
-	for (int i = 0; i < (hd_is_simulated() ? 5 : hd_scaled(1000)); i++) {
+	for (int i = 0; i < (hd_is_simulated() ? 5 : hd_scaled(200)); i++) {
 		make_pipes(pipes, 1);
 		poll_elsewhere(pipes[0][0]);
 		hd_pid writer = spawned(write_one, &pipes[0][1]);
@@ -384,7 +384,8 @@ static void *close_and_open(void *arg)
 		CHECK_EQ(hd_write(pipes[0][1], "x", 1, HD_FOREVER), 1);
 		CHECK_EQ((intptr_t)joined(reader), POLLIN);
 		intptr_t answer = (intptr_t)joined(poller);
-		CHECK(answer == POLLNVAL || answer == POLLIN); /* it may have begun late, with the new descriptor */
+		if (answer != POLLNVAL) /* it may have begun late, with the new descriptor */
+			CHECK_EQ(answer, POLLIN);
 		close_pipes(pipes, 1);
 	}
 	return NULL;
