@@ -53,6 +53,9 @@ stress: build ## the heavy tests, and new schedules for the others: minutes
 	@export HD_TEST_SEED=$$(date +%s)000; $(call simulated,build,100)
 	@meson test -C build --suite sim-stress --no-rebuild --print-errorlogs
 
+soak: build ## half an hour of an echo server with random cancels, closes and timeouts: nothing may leak (MINUTES=30)
+	@build/tests/heddle-soak $(or $(MINUTES),30)
+
 models: ## check the protocols in models/, all their states
 	@tools/setup packages/models.txt
 	@models/run
@@ -105,4 +108,4 @@ setup-test:
 build: setup
 	@tools/build build $(MESON_FLAGS)
 
-.PHONY: help run test stress models bench sanitize asan tsan test-aarch64 install format clean setup setup-test build
+.PHONY: help run test stress soak models bench sanitize asan tsan test-aarch64 install format clean setup setup-test build
