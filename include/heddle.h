@@ -12,6 +12,7 @@
 #include <heddle/io.h>
 #include <heddle/monitor.h>
 #include <heddle/mutex.h>
+#include <heddle/name.h>
 #include <heddle/net.h>
 #include <heddle/once.h>
 #include <heddle/process.h>

@@ -53,7 +53,7 @@ typedef int64_t hd_pid;
 typedef void *(*hd_entry)(void *arg);
 
 /* What an error means, in a few words, when heddle answers it: of -ESRCH "there is no such process, or not any more". The sign does not matter;
- * for an error that heddle itself never answers, what strerror(3) says. The words are constant. Any thread, with or without a runtime. */
+ * for an error that heddle itself never answers, what strerror(3) says, or gai_strerror(3) if it is a resolver's (HD_EAI). The words are constant. Any thread, with or without a runtime. */
 HD_API const char *hd_error(int err);
 
 /* Why a process waits, as hd_process_info and the deadlock report say it. */
@@ -85,7 +85,8 @@ enum hd_wait {
 	HD_WAIT_FD_WRITE_TURN, /* hd_write and the like: another process writes to it */
 	HD_WAIT_FD_POLL,       /* hd_fd_poll, hd_fd_select */
 	HD_WAIT_FD_CLOSE,      /* hd_close: for the end of a call that has begun */
-	HD_WAIT_BLOCKING       /* hd_blocking */
+	HD_WAIT_BLOCKING,      /* hd_blocking */
+	HD_WAIT_NAME	       /* hd_getaddrinfo, hd_getnameinfo */
 };
 
 /* A request to a worker, inside what it is about. Private. */

@@ -1,7 +1,11 @@
 /* base/error.c - what an error of heddle's means. */
 #include <errno.h>
-#include <heddle/base.h>
+#include <heddle/name.h>
+#include <netdb.h>
 #include <string.h>
+
+#define RESOLVERS (-(unsigned)HD_EAI(0)) /* where the resolver's errors begin */
+#define EAI_CODES 200
 
 /* NULL: it is none of heddle's. */
 static const char *words_for(unsigned err)
@@ -56,6 +60,8 @@ const char *hd_error(int err)
 	unsigned number = err < 0 ? -(unsigned)err : (unsigned)err;
 	const char *words = words_for(number);
 
+	if (number > RESOLVERS && number <= RESOLVERS + EAI_CODES)
+		return gai_strerror(-(int)(number - RESOLVERS));
 	if (words == NULL)
 		words = number <= EHWPOISON ? strerror((int)number) : "an unknown error";
 	return words;

@@ -40,6 +40,7 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_FD_POLL] = "hd_fd_poll",
 		[HD_WAIT_FD_CLOSE] = "hd_close",
 		[HD_WAIT_BLOCKING] = "hd_blocking",
+		[HD_WAIT_NAME] = "hd_getaddrinfo",
 	};
 	return names[why];
 }

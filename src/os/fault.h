@@ -15,6 +15,7 @@ enum hd__fault {
 	HD__FAULT_EINTR,   /* a system call on a descriptor is interrupted */
 	HD__FAULT_SHORT,   /* a read or write moves one byte */
 	HD__FAULT_FD,	   /* no descriptor for the poller */
+	HD__FAULT_NAME,	   /* a look-up of a name: no server answers */
 	HD__FAULTS
 };
 

@@ -246,6 +246,7 @@ static void tell_wait(const struct atlas *a, const struct hd__sim_page *page, ui
 		[HD_WAIT_FD_POLL] = "one of several descriptors",
 		[HD_WAIT_FD_CLOSE] = "the end of a call on a descriptor that it closes",
 		[HD_WAIT_BLOCKING] = "a function on another kernel thread",
+		[HD_WAIT_NAME] = "the look-up of a name",
 	};
 	const struct hd__sim_event *e = event_of(page, i);
 	const char *what = e->why < sizeof words / sizeof words[0] && words[e->why] != NULL ? words[e->why] : "something";
