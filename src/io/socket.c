@@ -3,6 +3,8 @@
  * Owns:      nothing: each call is an operation of io/fd.c, and says how it is attempted. */
 #include <errno.h>
 #include <heddle/net.h>
+#include <heddle/runtime.h>
+#include <heddle/time.h>
 
 #include "io/fd.h"
 
@@ -53,6 +55,11 @@ int hd_accept(int fd, struct sockaddr *address, unsigned *size, int flags, hd_ti
 	return born < 0 ? (int)born : hd__fd_born_of((int)born, fd);
 }
 
+/* A Unix socket whose listener has no room: it has not begun to connect, and the kernel will not say when there is room. */
+#define NO_ROOM (-EXFULL)
+#define PAUSE_MIN HD_US(100) /* before it is tried again */
+#define PAUSE_MAX HD_MS(20)
+
 /* The first attempt begins, the others ask how it went. */
 static ssize_t try_connect(struct hd__op *op, enum hd__how how)
 {
@@ -60,16 +67,29 @@ static ssize_t try_connect(struct hd__op *op, enum hd__how how)
 	if (op->flags++ > 0)
 		return hd__os_connected(op->fd);
 	int err = hd__os_connect(op->fd, op->address, *(socklen_t *)op->size);
+	if (err == -EAGAIN)
+		return NO_ROOM;
 	return err == -EINPROGRESS || err == -EINTR ? -EAGAIN : err;
 }
 
 int hd_connect(int fd, const struct sockaddr *address, unsigned size, hd_time until)
 {
-	struct hd__op op = {
-		.attempt = try_connect, .fd = fd, .way = HD__WRITING, .address = (void *)(uintptr_t)address, .size = &size
-	};
-
-	return (int)hd__fd_do(&op, until);
+	for (hd_time pause = PAUSE_MIN;; pause = pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX) {
+		struct hd__op op = { .attempt = try_connect,
+				     .fd = fd,
+				     .way = HD__WRITING,
+				     .address = (void *)(uintptr_t)address,
+				     .size = &size };
+		int err = (int)hd__fd_do(&op, until);
+		if (err != NO_ROOM)
+			return err;
+		if (until <= 0 || hd_now() >= until)
+			return -ETIMEDOUT;
+		hd_time next = hd_after(pause);
+		err = hd_sleep_until(next < until ? next : until);
+		if (err != 0)
+			return err;
+	}
 }
 
 /* ---- messages ---- */

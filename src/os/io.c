@@ -170,7 +170,7 @@ struct peer {
 static int accept_peer(int fd, void *arg)
 {
 	const struct peer *p = arg;
-	return accept4(fd, p->address, p->size, p->flags | SOCK_NONBLOCK);
+	return accept4(fd, p->address, p->size, p->flags | SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
 static int connect_peer(int fd, void *arg)
@@ -203,9 +203,16 @@ int hd__os_connected(int fd)
 	int saved = errno, err = 0;
 	socklen_t size = sizeof err;
 
+	struct sockaddr_storage peer;
+	socklen_t peer_size = sizeof peer;
+
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &size) != 0)
 		return (int)answer(-1, saved);
-	return -err;
+	if (err != 0)
+		return -err;
+	/* No error says nothing: it may be under way still. Only then has it no peer. */
+	err = (int)answer(getpeername(fd, (struct sockaddr *)&peer, &peer_size), saved);
+	return err == -ENOTCONN ? -EAGAIN : err;
 }
 
 int hd__os_pipe(int fds[2])
