@@ -22,6 +22,7 @@
 #include <heddle/rwlock.h>
 #include <heddle/select.h>
 #include <heddle/semaphore.h>
+#include <heddle/stream.h>
 #include <heddle/time.h>
 #include <heddle/waitgroup.h>
 

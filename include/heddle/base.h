@@ -26,13 +26,15 @@
 #endif
 
 /* HD_API: the library has it. HD_MUST_USE: a program that does not look at the answer goes on without the lock, the item, the value or
- * the process, and the compiler warns of that. */
+ * the process, and the compiler warns of that. HD_PRINTF: the compiler checks the arguments against the format. */
 #if defined(__GNUC__)
 #define HD_API __attribute__((visibility("default")))
 #define HD_MUST_USE __attribute__((warn_unused_result))
+#define HD_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
 #else
 #define HD_API
 #define HD_MUST_USE
+#define HD_PRINTF(text, first)
 #endif
 
 HD_BEGIN

@@ -1,7 +1,11 @@
 /* heddle/net.h - sockets: calls that wait only for their own process.
  *
  * Answers, turns and threads are as in heddle/io.h. Descriptors that these calls make are close-on-exec and have O_NONBLOCK. A program that
- * names addresses includes <sys/socket.h>, whose socklen_t is an unsigned; this header does not, since that has names like send. */
+ * names addresses includes <sys/socket.h>, whose socklen_t is an unsigned; this header does not, since that has names like send.
+ *
+ * Calls that make a socket with an address (hd_tcp_, hd_udp_, hd_unix_) answer its descriptor, or -errno, or what the resolver says (HD_EAI in
+ * heddle/name.h). `host` is a name or an address, `port` a number or the name of a service. With numbers, those that listen or bind do not
+ * wait. */
 #ifndef HEDDLE_NET_H
 #define HEDDLE_NET_H
 
@@ -36,9 +40,6 @@ HD_API HD_MUST_USE ssize_t hd_sock_send(int fd, const void *data, size_t n, int 
 HD_API HD_MUST_USE ssize_t hd_sock_sendto(int fd, const void *data, size_t n, int flags, const struct sockaddr *address,
 					  unsigned size, hd_time until);
 HD_API HD_MUST_USE ssize_t hd_sock_sendmsg(int fd, const struct msghdr *message, int flags, hd_time until);
-
-/* Sockets that can be used at once. Each of these calls answers a descriptor or -errno, or what the resolver says (HD_EAI in heddle/name.h). `host` is a
- * name or an address, `port` a number or the name of a service. With numbers the calls that listen and bind do not wait. */
 
 /* A TCP socket that listens, with SO_REUSEADDR: at the first address of `host` where that is possible, or, if it is NULL, at all addresses of
  * the machine, IPv6 and IPv4 alike. Port "0" is one that is free: hd_sock_port tells. A backlog of 0 is the most that the kernel allows. The
