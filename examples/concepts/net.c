@@ -1,13 +1,11 @@
 /* net.c - a server and its clients in one program: a process for each connection, and each waits only for itself. */
 #include <heddle.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 #define CLIENTS 100
 
-static struct sockaddr_in address = { .sin_family = AF_INET };
-static int replies; /* guarded by `counting` */
+static char port[16]; /* of the server */
+static int replies;   /* guarded by `counting` */
 static struct hd_mutex counting;
 
 /* Sends back what it gets, until the client closes. */
@@ -17,8 +15,8 @@ static void *serve(void *connection)
 	char data[256];
 	ssize_t n;
 
-	while ((n = hd_read(fd, data, sizeof data, HD_FOREVER)) > 0)
-		if (hd_write(fd, data, (size_t)n, HD_FOREVER) != n)
+	while ((n = hd_read(fd, data, sizeof data, hd_after(HD_SEC(10)))) > 0)
+		if (hd_write_all(fd, data, (size_t)n, hd_after(HD_SEC(10))) != 0)
 			break;
 	hd_close(fd);
 	return NULL;
@@ -26,11 +24,13 @@ static void *serve(void *connection)
 
 static void *client(void *arg)
 {
+	hd_time until = hd_after(HD_SEC(10));
 	char reply[5];
-	int fd = hd_socket(AF_INET, SOCK_STREAM, 0);
+	int fd = hd_tcp_connect("127.0.0.1", port, until);
 
-	if (fd >= 0 && hd_connect(fd, (struct sockaddr *)&address, sizeof address, hd_after(HD_SEC(10))) == 0 &&
-	    hd_write_all(fd, "hello", 5, HD_FOREVER) == 0 && hd_read_full(fd, reply, 5, hd_after(HD_SEC(10))) == 5 &&
+	if (fd < 0)
+		return NULL;
+	if (hd_write_all(fd, "hello", 5, until) == 0 && hd_read_full(fd, reply, 5, until) == 5 &&
 	    hd_mutex_lock(&counting, HD_FOREVER) == 0) {
 		replies++;
 		hd_mutex_unlock(&counting);
@@ -43,13 +43,11 @@ static void *first(void *arg)
 {
 	static int connections[CLIENTS];
 	struct hd_group all = { 0 };
-	socklen_t size = sizeof address;
-	int listener = hd_socket(AF_INET, SOCK_STREAM, 0);
+	int listener = hd_tcp_listen("127.0.0.1", "0", CLIENTS, HD_FOREVER);
 
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, CLIENTS) != 0 ||
-	    getsockname(listener, (struct sockaddr *)&address, &size) != 0)
+	if (listener < 0)
 		hd_shutdown(1);
+	snprintf(port, sizeof port, "%d", hd_sock_port(listener));
 	for (int i = 0; i < CLIENTS; i++)
 		if (hd_group_spawn(&all, client, NULL) < 0)
 			hd_shutdown(1);
