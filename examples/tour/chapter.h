@@ -11,11 +11,13 @@ int chapter_yield(void);
 int chapter_priority(void);
 int chapter_semaphore(void);
 int chapter_many(void);
+int chapter_echo(void);
 int chapter_deadlock(void);
 int chapter_numbers(void);
 
 /* The lines between a chapter's marks, made by tools/snippet. */
-extern const char yield_source[], priority_source[], semaphore_source[], many_source[], deadlock_source[], numbers_source[];
+extern const char yield_source[], priority_source[], semaphore_source[], many_source[], echo_source[], deadlock_source[],
+	numbers_source[];
 
 /* Shows how far something is: a bar on a terminal, nothing elsewhere. */
 void progress(const char *what, long done, long total);
@@ -28,6 +30,9 @@ long memory_used(void);
 
 /* How many processes to block at once: a million, or what the free memory has room for; in a small tour 200. */
 long how_many(void);
+
+/* How many connections to have at once: a thousand, or what there are descriptors for; in a small tour fewer. */
+long how_many_clients(void);
 
 /* How often to repeat what is measured: n, or in a small tour less. */
 long repetitions(long n);

@@ -1,4 +1,4 @@
-/* tour.c - heddle in six short programs: each is shown, then run. `make run` runs it.
+/* tour.c - heddle in seven short programs: each is shown, then run. `make run` runs it.
  *
  *     tour [--small] [CHAPTER...]
  *
@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct chapter {
@@ -31,6 +32,11 @@ static const struct chapter {
 	  "A process that waits costs a page of stack and a little more: a million need 4.6 GB, and Linux 6.13 or a higher "
 	  "vm.max_map_count.",
 	  many_source, chapter_many },
+	{ "A server",
+	  "A process for each connection, which reads and writes in straight lines. A call that waits for a socket lets other "
+	  "processes "
+	  "run.",
+	  echo_source, chapter_echo },
 	{ "Deadlock", "When no process can ever run again, heddle says what each of them waits for, and hd_run returns.",
 	  deadlock_source, chapter_deadlock },
 	{ "What it costs here", "On one worker, measured now: the best of five runs.", numbers_source, chapter_numbers },
@@ -111,6 +117,21 @@ long how_many(void)
 		return million;
 	printf("  (this machine has free memory for %s, not for a million)\n", thousands(room));
 	return room > 1000 ? room : 1000;
+}
+
+long how_many_clients(void)
+{
+	struct rlimit limit;
+	long wanted = small ? 100 : 1000, own = 100; /* descriptors of other kinds */
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= (rlim_t)(2 * wanted + own))
+		return wanted;
+	long room = ((long)limit.rlim_cur - own) / 2; /* a connection has two ends, and both are here */
+	if (room < 1)
+		room = 1;
+	printf("  (this program may have %ld descriptors: enough for %s clients, not for %s)\n", (long)limit.rlim_cur,
+	       thousands(room), thousands(wanted));
+	return room;
 }
 
 long repetitions(long n)
