@@ -67,10 +67,9 @@ ssize_t hd_reader_line(struct hd_reader *r, char **line, hd_time until)
 
 	if (n <= 0)
 		return n;
-	if (r->begin + (size_t)n == r->size)
-		move_to_front(r); /* a last line without a newline needs a byte more; one that fills the buffer has a newline */
 	*line = take(r, (size_t)n);
-	char *end = *line + n;
+	char *end =
+		*line + n; /* without a newline it is the last one, and `fill` has found room behind it, but no more bytes */
 	if (end[-1] == '\n' && --end > *line && end[-1] == '\r')
 		end--;
 	*end = '\0';

@@ -234,6 +234,25 @@ HD_WORKERS_TEST(connect_tries_the_next_address)
 	(void)workers;
 }
 
+static void *fall_silent(void *arg)
+{
+	CHECK_EQ(hd_sleep(HD_MS(400)), 0);
+	CHECK_EQ(hd_close(*(int *)arg), 0); /* the kernel refuses when it is asked again, a second after the first time */
+	return NULL;
+}
+
+/* All have failed, the first one long after the others have joined it. */
+HD_PROCESS_TEST(connect_fails_when_all_addresses_have)
+{
+	SKIP_IF_SIMULATED();
+	begin_places();
+	hd_pid pid = spawned(hd_spawn(fall_silent, &silent.listener));
+	CHECK_EQ(connect_along("srr", HD_FOREVER), -ECONNREFUSED);
+	CHECK_EQ(result_of(pid), 0);
+	silent.listener = checked(hd_socket(AF_INET, SOCK_STREAM, 0)); /* for the end */
+	end_places();
+}
+
 /* The families alternate, and each keeps its order. */
 HD_PROCESS_TEST(connect_alternates_families)
 {
@@ -360,6 +379,15 @@ static long how_many_at_once(void)
 	return n;
 }
 
+/* The most memory that the program has had, in bytes. */
+static long memory_peak(void)
+{
+	struct rusage usage;
+
+	CHECK_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+	return 1024 * usage.ru_maxrss;
+}
+
 HD_MANY_WORKERS_TEST(connect_many_at_once)
 {
 	struct hd_group clients = { 0 };
@@ -367,6 +395,7 @@ HD_MANY_WORKERS_TEST(connect_many_at_once)
 
 	SKIP_IF_SIMULATED();
 	long n = how_many_at_once();
+	long memory = memory_peak();
 	set(&served, 0);
 	int listener = listener_at("127.0.0.1", 0, port);
 	hd_pid server = spawned(hd_spawn(accept_many, &listener));
@@ -376,6 +405,8 @@ HD_MANY_WORKERS_TEST(connect_many_at_once)
 	CHECK_EQ(hd_close(listener), 0);
 	CHECK_EQ(result_of(server), 0);
 	CHECK_EQ(value_of(&served), n);
+	if (!HD_UNDER_ASAN && !HD_UNDER_TSAN)
+		CHECK(memory_peak() - memory < n * 32768);
 	(void)workers;
 }
 

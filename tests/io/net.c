@@ -1,7 +1,7 @@
 /* io/net.c - the plain calls on sockets: connecting, slow and broken peers, too many descriptors. */
 #include "io/sockets.h"
 
-#include <sys/un.h>
+#include "io/fd.h"
 
 /* ---- connecting ---- */
 
@@ -150,6 +150,26 @@ HD_WORKERS_TEST(net_half_closed_socket_still_answers)
 	CHECK_EQ(hd_close(pair[0]), 0);
 	CHECK_EQ(hd_read(pair[1], data, 1, HD_FOREVER), 0);
 	CHECK_EQ(hd_close(pair[1]), 0);
+	(void)workers;
+}
+
+/* The end came together with the last bytes, and the kernel has said both at once: it will not say it again. */
+HD_WORKERS_TEST(net_end_is_seen_behind_data)
+{
+	int pair[2], err;
+	char data[64];
+
+	SKIP_IF_SIMULATED();
+	tcp_pair(pair);
+	CHECK_EQ(hd_read(pair[0], data, sizeof data, hd_after(HD_US(100))), -ETIMEDOUT); /* it is watched from now on */
+	const struct hd__fd *f = hd__fd_get(hd__self()->sched, pair[0], &err);
+	CHECK_EQ(hd_write_all(pair[1], "hello", 5, HD_FOREVER), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	while (!ld_acq(&f->hung_up))
+		CHECK_EQ(hd_sleep(HD_US(50)), 0);
+	CHECK_EQ(hd_read(pair[0], data, sizeof data, HD_FOREVER), 5);
+	CHECK_EQ(hd_read(pair[0], data, sizeof data, HD_FOREVER), 0);
+	CHECK_EQ(hd_close(pair[0]), 0);
 	(void)workers;
 }
 

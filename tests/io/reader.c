@@ -257,7 +257,10 @@ HD_PROCESS_TEST(reader_answers_lines)
 	CHECK_EQ(hd_reader_skip(&r, 4), 4);
 	CHECK_EQ(hd_reader_line(&r, &line, HD_FOREVER), 5);
 	CHECK_STR(line, "long");
-	give(fds[1], "last");
+	give(fds[1], "abcde\nla"); /* as long as the buffer */
+	CHECK_EQ(hd_reader_line(&r, &line, HD_FOREVER), 6);
+	CHECK_STR(line, "abcde");
+	give(fds[1], "st");
 	CHECK_EQ(hd_close(fds[1]), 0);
 	CHECK_EQ(hd_reader_line(&r, &line, HD_FOREVER), 4);
 	CHECK_STR(line, "last");
