@@ -501,7 +501,8 @@ static void begin_anew(struct hd__flow *flow)
 {
 	hd__waitq_lock(&flow->waiters);
 	flow->generation++;
-	flow->edges = flow->drained = 0;
+	st_rlx(&flow->edges, 0); /* a late event of the old descriptor may look at these two: `say` */
+	st_rlx(&flow->drained, 0);
 	flow->locks = 0;
 	flow->busy = false;
 	st_rlx(&flow->closing, false);
@@ -529,10 +530,11 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 		take_last_turn(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
 	hd__lock(&f->lock);
 	hd__poller_unwatch(sched, f->poller, fd);
-	f->how = HD__HOW_UNKNOWN;
-	f->poller = 0;
-	f->strays = 0;
-	f->stream = f->hung_up = f->born = false;
+	st_rlx(&f->how, HD__HOW_UNKNOWN);
+	st_rlx(&f->poller, 0);
+	st_rlx(&f->strays, 0);
+	st_rlx(&f->hung_up, false); /* a late event may set it again: the new descriptor is only read with more care */
+	f->stream = f->born = false;
 	hd__unlock(&f->lock);
 	for (int way = 0; way < 2; way++)
 		begin_anew(hd__flow_of(f, (enum hd__way)way));
