@@ -320,23 +320,29 @@ static void take_back_locked(struct hd__pool *pool, struct hd__job *job)
 /* How a wait for a job was called off. */
 enum parting { WAITS_ON, TAKEN_BACK, LEFT };
 
+/* What a process waits for, on its stack: if it leaves the job, that may be gone. */
+struct awaited {
+	struct hd__job *job;
+	enum parting parting;
+};
+
 /* The wait for a job was called off, or its process is abandoned. */
 static void left(struct hd_worker *w, struct hd_waiter *x)
 {
-	struct hd__job *job = x->data;
+	struct awaited *awaited = x->data;
+	struct hd__job *job = awaited->job;
 	struct hd__pool *pool = (struct hd__pool *)((char *)x->queue - offsetof(struct hd__pool, waiters));
 
 	(void)w;
 	job->waiter = NULL;
-	x->number = WAITS_ON;
 	if (job->state == HD__JOB_QUEUED) {
 		take_back_locked(pool, job);
-		x->number = TAKEN_BACK;
+		awaited->parting = TAKEN_BACK;
 	} else if (job->state == HD__JOB_RUNNING && job->kind == HD__JOB_ABANDONABLE) {
 		job->left = true;
-		x->number = LEFT;
+		awaited->parting = LEFT;
 	}
-	if (x->number != WAITS_ON)
+	if (awaited->parting != WAITS_ON)
 		add_acq_rel(&pool->pending, (uint64_t)-1);
 	unlock(pool);
 }
@@ -348,7 +354,8 @@ static int await(struct hd__pool *pool, struct hd__job *job, hd_time until, enum
 		 enum parting *parting)
 {
 	struct hd_worker *w = hd__self();
-	struct hd_waiter x = { .rules = (uint8_t)rules, .ops = &ops, .data = job };
+	struct awaited awaited = { job, WAITS_ON };
+	struct hd_waiter x = { .rules = (uint8_t)rules, .ops = &ops, .data = &awaited, .number = job->number };
 
 	hd__enter(w);
 	lock(pool);
@@ -359,15 +366,15 @@ static int await(struct hd__pool *pool, struct hd__job *job, hd_time until, enum
 	}
 	job->waiter = &x;
 	int err = hd__park_as(w, &x, &pool->waiters, until, why, NULL);
-	*parting = (enum parting)x.number;
+	*parting = awaited.parting;
 	return err;
 }
 
-/* The thread that is in the job is interrupted. */
-static void interrupt(struct hd__pool *pool, struct hd__job *job, int why)
+void hd__pool_interrupt(struct hd__pool *pool, struct hd__job *job, int why)
 {
 	lock(pool);
-	st_rel(&job->stop, why); /* pairs with hd__job_stop */
+	if (job->stop == 0)
+		st_rel(&job->stop, why); /* pairs with hd__job_stop */
 	for (struct thread *t = pool->threads; t != NULL; t = t->next)
 		if (t->job == job)
 			hd__os_interrupt(&t->thread);
@@ -388,13 +395,13 @@ static void see_to_its_end(struct hd__pool *pool, struct hd__job *job, int err, 
 		return;
 	}
 	do {
-		interrupt(pool, job, err);
+		hd__pool_interrupt(pool, job, err);
 		if (pause < PAUSE_MAX)
 			pause *= 2;
 	} while (await(pool, job, hd_after(pause), why, rules, &parting) != 0);
 }
 
-int hd__pool_run(struct hd__job *job, hd_time until, enum hd_wait why)
+int hd__pool_run_heeds_later(struct hd__job *job, hd_time until, enum hd_wait why)
 {
 	struct hd_worker *w = hd__self();
 	enum parting parting;
@@ -418,6 +425,13 @@ int hd__pool_run(struct hd__job *job, hd_time until, enum hd_wait why)
 		hd__learn(job);
 	else if (parting == TAKEN_BACK && job->kind == HD__JOB_ABANDONABLE)
 		job->drop(job);
+	return err;
+}
+
+int hd__pool_run(struct hd__job *job, hd_time until, enum hd_wait why)
+{
+	int err = hd__pool_run_heeds_later(job, until, why);
+
 	if (err == -ECANCELED)
 		hd__heed(); /* does not return when the caller must end */
 	return err;

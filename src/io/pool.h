@@ -19,7 +19,8 @@ struct hd__job {
 	void (*run)(struct hd__job *job);  /* on a thread of the pool */
 	void (*drop)(struct hd__job *job); /* ABANDONABLE: frees it; on any thread */
 	enum hd__job_kind kind;
-	int stop; /* INTERRUPTIBLE: 0; -ECANCELED, -ETIMEDOUT: it should end soon. Written under the lock, read by the job (hd__job_stop) */
+	int stop; /* INTERRUPTIBLE: 0; -ECANCELED, -ETIMEDOUT, -EBADF: it should end soon. Written under the lock, read by the job (hd__job_stop) */
+	unsigned number; /* of the descriptor that it is about, for hd_process_info */
 
 	/* the pool's, under its lock */
 	enum hd__job_state state;
@@ -37,7 +38,15 @@ struct hd__job {
  * unless the job has run. An ABANDONABLE job is the caller's again only if the answer is 0. */
 int hd__pool_run(struct hd__job *job, hd_time until, enum hd_wait why);
 
-/* Why the calling job should end soon: -ECANCELED, -ETIMEDOUT; 0: it should not. */
+/* As hd__pool_run, but it returns in any case: if the answer is -ECANCELED, hd__heed must follow, once the caller has put in order what it
+ * must. */
+int hd__pool_run_heeds_later(struct hd__job *job, hd_time until, enum hd_wait why);
+
+/* An INTERRUPTIBLE job, which has not ended, should end soon; its thread is interrupted. That may come just before its system call, and be
+ * lost: so it is said again, until the job ends. Any thread. */
+void hd__pool_interrupt(struct hd__pool *pool, struct hd__job *job, int why);
+
+/* Why the calling job should end soon: -ECANCELED, -ETIMEDOUT, -EBADF; 0: it should not. */
 static inline int hd__job_stop(const struct hd__job *job)
 {
 	return ld_acq(&job->stop);
