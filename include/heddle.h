@@ -8,6 +8,7 @@
 #include <heddle/cancel.h>
 #include <heddle/errno.h>
 #include <heddle/event.h>
+#include <heddle/file.h>
 #include <heddle/group.h>
 #include <heddle/io.h>
 #include <heddle/monitor.h>

@@ -87,6 +87,10 @@ enum hd_wait {
 	HD_WAIT_FD_WRITE_TURN, /* hd_write and the like: another process writes to it */
 	HD_WAIT_FD_POLL,       /* hd_fd_poll, hd_fd_select */
 	HD_WAIT_FD_CLOSE,      /* hd_close: for the end of a call that has begun */
+	HD_WAIT_FILE,	       /* hd_pread, hd_read of a file, hd_stat and the like: for the disk */
+	HD_WAIT_FILE_SYNC,     /* hd_fsync, hd_fdatasync, hd_msync, hd_tcdrain: for what was written to be there */
+	HD_WAIT_FILE_LOCK,     /* hd_flock, hd_fcntl_lock: another program, or process, has the lock */
+	HD_WAIT_FILE_OPEN,     /* hd_open, hd_openat: for the disk, or the other side of a FIFO */
 	HD_WAIT_BLOCKING,      /* hd_blocking */
 	HD_WAIT_NAME	       /* hd_getaddrinfo, hd_getnameinfo */
 };

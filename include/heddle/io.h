@@ -1,7 +1,7 @@
 /* heddle/io.h - reading and writing descriptors: calls that wait only for their own process.
  *
  * Each call does what its namesake without hd_ does on a descriptor that waits, and while it waits other processes run. Any descriptor will
- * do: a socket, pipe or terminal, whether or not it has O_NONBLOCK, which is left as it is. Two flows belong to a descriptor, reading
+ * do: a socket, pipe, terminal or file, whether or not it has O_NONBLOCK, which is left as it is. Two flows belong to a descriptor, reading
  * and writing; in each, calls take turns in the order of their arrival, so that what one call writes is never mixed with what
  * another one writes.
  * Calls answer a count or 0, or -errno; everywhere -ETIMEDOUT says that `until` has passed, -ECANCELED that the caller was cancelled, and
@@ -12,6 +12,7 @@
 #define HEDDLE_IO_H
 
 #include <heddle/base.h>
+#include <heddle/file.h>
 #include <heddle/net.h>
 #include <sys/select.h>
 #include <sys/types.h>

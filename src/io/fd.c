@@ -352,16 +352,25 @@ static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct
 
 /* ---- operations ---- */
 
-static int learn_nature(struct hd__fd *f, int fd)
+static void set_nature(struct hd__fd *f, const struct hd__nature *nature)
+{
+	f->stream = nature->stream;
+	st_rlx(&f->waits[HD__READING], nature->reads_wait);
+	st_rlx(&f->waits[HD__WRITING], nature->writes_wait);
+	st_rel(&f->how, (uint8_t)nature->how);
+}
+
+int hd__fd_learn(struct hd__fd *f, int fd)
 {
 	struct hd__nature nature;
-	int err = hd__os_nature(fd, &nature);
 
+	if (likely(ld_acq(&f->how) != HD__HOW_UNKNOWN))
+		return 0;
+	int err = hd__os_nature(fd, &nature);
 	if (err != 0)
 		return err;
 	hd__lock(&f->lock);
-	f->stream = nature.stream;
-	st_rlx(&f->how, (uint8_t)nature.how);
+	set_nature(f, &nature);
 	hd__unlock(&f->lock);
 	return 0;
 }
@@ -373,7 +382,7 @@ static ssize_t go_on(struct hd__fd *f, struct hd__flow *flow, struct hd__op *op,
 	bool learned = false, last = until <= 0; /* time is up: this attempt is the last one */
 
 	for (;;) {
-		if (unlikely(ld_rlx(&f->how) == HD__HOW_UNKNOWN) && (n = learn_nature(f, op->fd)) != 0)
+		if (unlikely((n = hd__fd_learn(f, op->fd)) != 0))
 			break;
 		uint32_t edges = ld_acq(&flow->edges); /* pairs with say */
 		bool try = flow->drained != edges + 1 || last || ld_rlx(&f->how) == HD__BY_FILE;
@@ -408,6 +417,7 @@ static ssize_t do_on_thread(struct hd__op *op, hd_time until)
 {
 	struct pollfd ready = { .fd = op->fd, .events = op->way == HD__READING ? POLLIN : POLLOUT };
 	struct hd__nature nature;
+	op->until = until;
 	ssize_t done = 0, n = hd__is_duration(until) ? -EINVAL : hd__os_nature(op->fd, &nature);
 
 	while (n == 0) {
@@ -454,6 +464,8 @@ ssize_t hd__fd_do(struct hd__op *op, hd_time until)
 	if (unlikely(f == NULL))
 		return err;
 	struct hd__flow *flow = hd__flow_of(f, op->way);
+	op->f = f;
+	op->until = until;
 	err = hd__fd_take_turn(flow, op->fd, op->way, until);
 	if (unlikely(err != 0))
 		return err;
@@ -526,6 +538,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 		hd__fd_tell(w, f, f->reading.generation, HD__CLOSED);
 		hd__leave_quietly(w);
 	}
+	hd__uses_close(sched, &f->uses, fd);
 	for (int way = 0; way < 2; way++)
 		take_last_turn(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
 	hd__lock(&f->lock);
@@ -538,6 +551,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 	hd__unlock(&f->lock);
 	for (int way = 0; way < 2; way++)
 		begin_anew(hd__flow_of(f, (enum hd__way)way));
+	hd__uses_open(&f->uses);
 	return 0;
 }
 
@@ -589,7 +603,7 @@ int hd_close(int fd)
 }
 
 /* On a process or a plain thread inside the gate. */
-static void be_born(struct hd__sched *sched, int fd, enum hd__how how, bool stream)
+static void be_born(struct hd__sched *sched, int fd, const struct hd__nature *nature)
 {
 	int err;
 	struct hd__fd *f = find_known(sched, fd);
@@ -600,23 +614,27 @@ static void be_born(struct hd__sched *sched, int fd, enum hd__how how, bool stre
 	if (f == NULL)
 		return; /* it is treated as one from elsewhere */
 	hd__lock(&f->lock);
-	f->stream = stream;
 	f->born = true;
-	st_rel(&f->how, (uint8_t)how);
+	set_nature(f, nature);
 	/* A process that watched a descriptor of this number in the moment of its end may have added that one to its set. */
 	if (unlikely(f->poller != 0))
 		hd__os_outside_add(sched->workers[f->poller - 1].watched, fd, whose(f, fd));
 	hd__unlock(&f->lock);
 }
 
-int hd__fd_born(int fd, enum hd__how how, bool stream)
+int hd__fd_born_as(int fd, const struct hd__nature *nature)
 {
 	struct hd__sched *sched = fd >= 0 ? begin_plain() : NULL;
 
 	if (sched != NULL)
-		be_born(sched, fd, how, stream);
+		be_born(sched, fd, nature);
 	end_plain(sched);
 	return fd;
+}
+
+int hd__fd_born(int fd, enum hd__how how, bool stream)
+{
+	return hd__fd_born_as(fd, &(struct hd__nature){ .how = how, .stream = stream });
 }
 
 int hd__fd_born_of(int fd, int parent)
@@ -625,7 +643,7 @@ int hd__fd_born_of(int fd, int parent)
 	struct hd__fd *f = find_known(sched, parent);
 
 	if (sched != NULL)
-		be_born(sched, fd, HD__BY_SOCKET, f != NULL && f->stream);
+		be_born(sched, fd, &(struct hd__nature){ .how = HD__BY_SOCKET, .stream = f != NULL && f->stream });
 	end_plain(sched);
 	return fd;
 }

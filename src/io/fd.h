@@ -2,6 +2,7 @@
 #ifndef IO_FD_H
 #define IO_FD_H
 
+#include "io/use.h"
 #include "os/io.h"
 #include "wait/wait.h"
 
@@ -41,6 +42,8 @@ struct hd__fd {
 	uint32_t watching; /* processes that wait for either flow without taking a turn: any thread, seq_cst */
 	uint32_t news;	   /* of it, while there are such; under the lock of: */
 	struct hd_waitq watchers;
+	struct hd__uses uses; /* operations that take no turn */
+	bool waits[2];	      /* a file that cannot be read, or written, without perhaps waiting for the disk; a hint */
 } __attribute__((aligned(64)));
 
 static inline struct hd__flow *hd__flow_of(struct hd__fd *f, enum hd__way way)
@@ -54,12 +57,15 @@ struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err);
 /* The kernel has just given out this number, for a descriptor of this nature: what is known of it is of an earlier one. Returns fd. On a
  * process or a plain thread. */
 int hd__fd_born(int fd, enum hd__how how, bool stream);
+int hd__fd_born_as(int fd, const struct hd__nature *nature);
 int hd__fd_born_of(int fd, int parent); /* a connection to a listening socket */
 
 /* An operation on a descriptor. */
 struct hd__op {
 	/* Tries it, without waiting: a count or -errno; -EAGAIN when it would have to wait. `wanted` is what it could have moved. */
 	ssize_t (*attempt)(struct hd__op *op, enum hd__how how);
+	struct hd__fd *f; /* of fd; NULL on a plain thread. hd__fd_do sets it, and `until` */
+	hd_time until;
 	int fd;
 	enum hd__way way;
 	bool whole;	    /* it goes on until `wanted` is 0 */
@@ -76,6 +82,9 @@ struct hd__op {
  * -ETIMEDOUT, -ECANCELED (not if something was moved), -EBADF when the descriptor was closed meanwhile, -ENOTSUP on a process that
  * is simulated. On a plain thread it waits in the kernel. Cancellation point. */
 ssize_t hd__fd_do(struct hd__op *op, hd_time until);
+
+/* f->how and what belongs to it are known. In the caller's turn, or use. Returns 0, -EBADF. */
+int hd__fd_learn(struct hd__fd *f, int fd);
 
 /* The bytes of op->iov that are still to be moved, or their beginning. Returns how many parts they have. */
 #define HD__PARTS 16

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <sys/uio.h>
 
-#include "io/fd.h"
+#include "io/file.h"
 
 ssize_t hd__iov_sum(const struct iovec *iov, size_t n)
 {
@@ -40,10 +40,14 @@ static ssize_t attempt(struct hd__op *op, enum hd__how how)
 	const struct iovec *iov = op->iov;
 	int n = op->n;
 
+	if (how == HD__BY_FILE)
+		return hd__file_move(op, -1);
 	if (op->wanted != op->all) {
 		n = hd__op_rest(op, parts);
 		iov = parts;
 	}
+	if (unlikely(how == HD__BY_THREAD))
+		return hd__file_move_on_thread(op, iov, n);
 	return op->way == HD__READING ? hd__os_read(op->fd, how, iov, n) : hd__os_write(op->fd, how, iov, n);
 }
 

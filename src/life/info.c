@@ -39,6 +39,10 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_FD_WRITE_TURN] = "hd_write, for its turn",
 		[HD_WAIT_FD_POLL] = "hd_fd_poll",
 		[HD_WAIT_FD_CLOSE] = "hd_close",
+		[HD_WAIT_FILE] = "a file",
+		[HD_WAIT_FILE_SYNC] = "hd_fsync",
+		[HD_WAIT_FILE_LOCK] = "hd_fcntl_lock",
+		[HD_WAIT_FILE_OPEN] = "hd_open",
 		[HD_WAIT_BLOCKING] = "hd_blocking",
 		[HD_WAIT_NAME] = "hd_getaddrinfo",
 	};
@@ -134,7 +138,7 @@ static int fd_of(struct hd_process *p)
 	struct hd_waiter x, *waiter = ld_acq(&p->waiter);
 	unsigned why = ld_acq(&p->why);
 
-	if (ld_acq(&p->state) != HD_WAITING || why < HD_WAIT_FD_READ || why > HD_WAIT_FD_CLOSE || waiter == NULL ||
+	if (ld_acq(&p->state) != HD_WAITING || why < HD_WAIT_FD_READ || why > HD_WAIT_FILE_LOCK || waiter == NULL ||
 	    !hd__os_peek(&x, waiter, sizeof x))
 		return -1;
 	return ld_acq(&p->waiter) == waiter && x.why == why ? (int)x.number : -1;

@@ -46,6 +46,10 @@ int hd__os_nature(int fd, struct hd__nature *nature)
 	} else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISBLK(st.st_mode)) {
 		nature->how = HD__BY_NOWAIT;
 		nature->stream = S_ISFIFO(st.st_mode) && !(fcntl(fd, F_GETFL) & O_DIRECT);
+	} else {
+		int flags = fcntl(fd, F_GETFL);
+		nature->reads_wait = flags & O_DIRECT;
+		nature->writes_wait = flags & (O_DIRECT | O_APPEND);
 	}
 	errno = saved;
 	return 0;
@@ -69,11 +73,14 @@ bool hd__os_is_stream(int fd)
 	return type == SOCK_STREAM;
 }
 
-/* Whether a descriptor that can only be used by waiting would not have to, unless another program is faster. */
-static bool is_ready(int fd, short events)
+bool hd__os_is_ready(int fd, bool writes)
 {
-	struct pollfd p = { .fd = fd, .events = events };
-	return poll(&p, 1, 0) > 0;
+	int saved = errno;
+	struct pollfd p = { .fd = fd, .events = writes ? POLLOUT : POLLIN };
+	bool ready = poll(&p, 1, 0) > 0;
+
+	errno = saved;
+	return ready;
 }
 
 /* The C library's recv and send are points where pthread_cancel may strike, and prepare for that: some 40 ns each time. No thread of ours is
@@ -104,8 +111,6 @@ ssize_t hd__os_read(int fd, enum hd__how how, const struct iovec *iov, int n)
 	}
 	if (how == HD__BY_SOCKET)
 		return answer(n == 1 ? receive(fd, iov->iov_base, iov->iov_len) : recvmsg(fd, &message, MSG_DONTWAIT), saved);
-	if (how == HD__BY_THREAD && !is_ready(fd, POLLIN))
-		return -EAGAIN;
 	return answer(how == HD__BY_NOWAIT ? preadv2(fd, iov, n, -1, RWF_NOWAIT) : readv(fd, iov, n), saved);
 }
 
@@ -125,8 +130,6 @@ ssize_t hd__os_write(int fd, enum hd__how how, const struct iovec *iov, int n)
 		return answer(n == 1 ? transmit(fd, iov->iov_base, iov->iov_len)
 				     : sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL),
 			      saved);
-	if (how == HD__BY_THREAD && !is_ready(fd, POLLOUT))
-		return -EAGAIN;
 	return answer(how == HD__BY_NOWAIT ? pwritev2(fd, iov, n, -1, RWF_NOWAIT) : writev(fd, iov, n), saved);
 }
 

@@ -19,20 +19,24 @@ enum hd__how {
 	HD__BY_SOCKET,	 /* MSG_DONTWAIT */
 	HD__BY_NOWAIT,	 /* RWF_NOWAIT; pipes, and most devices on newer kernels */
 	HD__BY_NONBLOCK, /* it has O_NONBLOCK, and knows no RWF_NOWAIT */
-	HD__BY_THREAD,	 /* it knows neither: when it is ready, a thread does it, and may have to wait */
-	HD__BY_FILE	 /* it is always ready, and a thread does it: regular files, directories, disks */
+	HD__BY_THREAD,	 /* it knows neither: when it is ready, a thread of the pool does it, and may have to wait */
+	HD__BY_FILE	 /* it is always ready, and may wait for the disk: regular files, directories, disks (os/file.h) */
 };
 
 struct hd__nature {
 	enum hd__how how;
 	bool stream; /* a count that is short says that there is no more: TCP and pipes */
+	/* By file: RWF_NOWAIT does not mean what we need. A direct transfer waits for the disk nevertheless; a part of what is appended would
+	 * let another program's be in the middle. */
+	bool reads_wait, writes_wait;
 };
 
 int hd__os_nature(int fd, struct hd__nature *nature); /* HD__BY_NOWAIT, if it may know that */
 bool hd__os_is_nonblocking(int fd);
-bool hd__os_is_stream(int fd); /* a socket without bounds between messages */
+bool hd__os_is_ready(int fd, bool writes); /* it would not have to wait now, unless another program is faster */
+bool hd__os_is_stream(int fd);		   /* a socket without bounds between messages */
 
-/* -EAGAIN when it would have to wait; -EOPNOTSUPP when it does not know RWF_NOWAIT. */
+/* -EAGAIN when it would have to wait; -EOPNOTSUPP when it does not know RWF_NOWAIT. HD__BY_THREAD: it waits. */
 ssize_t hd__os_read(int fd, enum hd__how how, const struct iovec *iov, int n);
 ssize_t hd__os_write(int fd, enum hd__how how, const struct iovec *iov, int n);
 ssize_t hd__os_recvmsg(int fd, struct msghdr *message, int flags);

@@ -1,18 +1,21 @@
-/* sim/runtime/io.c - simulated descriptors: pipes, pairs of sockets, and sets of them to sleep in.
+/* sim/runtime/io.c - simulated descriptors: pipes, pairs of sockets, a file, and sets of them to sleep in.
  *
- * Owns:       the descriptors and sets of a run. Takes the place of os/io.c: there is no kernel, and no other program.
+ * Owns:       the descriptors and sets of a run. Takes the place of os/io.c, and of the part of os/file.c that
+ *             reads and writes: there is no kernel, and no other program.
  * Invariant:  what a set tells is edge-triggered, as epoll's: a change makes an entry pending, and what it tells is read when it is taken.
  * Callers:    the io room and its tests, on the one kernel thread there is. A call is a point, and happens at once; the plan may have it
  *             interrupted, have a socket move less than it could (a pipe does so only when it is full or empty), tell what has happened in
  *             any order, a part of it, or for no reason. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/point.h"
-#include "os/futex.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/futex.h"
 #include "os/io.h"
 #include "sim/choice.h"
 #include "sim/threads.h"
@@ -29,11 +32,20 @@ struct channel {
 	int readers, writers; /* descriptors */
 };
 
-enum kind { FREE, PIPE, SOCKET };
+#define DISK 64 /* bytes: it is soon full */
+
+enum kind { FREE, PIPE, SOCKET, REGULAR };
+
+/* The one file that there is. */
+static struct {
+	unsigned char data[DISK];
+	size_t size;
+} disk;
 
 static struct descriptor {
 	enum kind kind;
 	struct channel *in, *out; /* or NULL */
+	size_t position;	  /* REGULAR */
 	struct {
 		int set; /* plus 1; 0: it is in none */
 		uint64_t whose;
@@ -186,13 +198,22 @@ int hd__os_nature(int fd, struct hd__nature *nature)
 
 	if (d == NULL)
 		return -EBADF;
-	*nature = (struct hd__nature){ .how = d->kind == SOCKET ? HD__BY_SOCKET : HD__BY_NOWAIT, .stream = d->kind == PIPE };
+	*nature = (struct hd__nature){ .how = d->kind == SOCKET	   ? HD__BY_SOCKET
+					      : d->kind == REGULAR ? HD__BY_FILE
+								   : HD__BY_NOWAIT,
+				       .stream = d->kind == PIPE };
 	return 0;
 }
 
 bool hd__os_is_nonblocking(int fd)
 {
 	return find(fd) != NULL;
+}
+
+bool hd__os_is_ready(int fd, bool writes)
+{
+	const struct descriptor *d = find(fd);
+	return d == NULL || (readiness(d) & (writes ? HD__CAN_WRITE : HD__CAN_READ)) != 0;
 }
 
 bool hd__os_is_stream(int fd)
@@ -270,6 +291,61 @@ int hd__os_close(int fd)
 	if (out != NULL && --out->writers == 0)
 		change(out, true);
 	return 0;
+}
+
+/* ---- the file ---- */
+
+/* Every path is its. */
+int hd__os_openat(int dir, const char *path, int flags, unsigned mode)
+{
+	(void)dir, (void)path, (void)mode;
+	hd__point();
+	int fd = new_fd(REGULAR, NULL, NULL);
+	if (fd >= 0 && flags & O_TRUNC)
+		disk.size = 0;
+	return fd;
+}
+
+static ssize_t move(int fd, bool writes, const struct iovec *iov, int n, int64_t offset)
+{
+	struct descriptor *d = find(fd);
+	size_t done = 0;
+
+	if (d == NULL || d->kind != REGULAR)
+		return -EBADF;
+	if (odd())
+		return -EINTR;
+	size_t at = offset < 0 ? d->position : (size_t)offset;
+	if (writes && at >= DISK)
+		return -ENOSPC;
+	for (bool cut = false; n > 0 && !cut; iov++, n--) {
+		size_t end = writes ? DISK : disk.size, most = at < end ? end - at : 0;
+		size_t part = iov->iov_len < most ? iov->iov_len : most;
+		cut = part > 1 && odd();
+		part = cut ? 1 : part;
+		memcpy(writes ? disk.data + at : iov->iov_base, writes ? iov->iov_base : disk.data + at, part);
+		at += part;
+		done += part;
+		if (writes && at > disk.size)
+			disk.size = at;
+		if (part < iov->iov_len)
+			break;
+	}
+	if (offset < 0)
+		d->position = at;
+	return (ssize_t)done;
+}
+
+ssize_t hd__os_file_try(int fd, bool writes, const struct iovec *iov, int n, int64_t offset)
+{
+	return odd() ? -EAGAIN : move(fd, writes, iov, n, offset);
+}
+
+ssize_t hd__os_file_move(int fd, bool writes, const struct iovec *iov, int n, int64_t offset)
+{
+	for (int i = 0; i < 3; i++)
+		hd__point(); /* the disk takes its time */
+	return move(fd, writes, iov, n, offset);
 }
 
 /* There is no other side to talk to. */
