@@ -178,7 +178,7 @@ int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time un
 			hd__leave(w);
 			return -EBADF;
 		}
-		if (flow->owner == me) { /* it has locked the flow */
+		if (ld_rlx(&flow->owner) == me) { /* it has locked the flow */
 			flow->busy = true;
 			hd__waitq_unlock(&flow->waiters);
 			hd__leave(w);
@@ -497,7 +497,7 @@ static bool begin_close(struct hd_worker *w, struct hd__flow *flow)
 static void take_last_turn(struct hd_worker *w, struct hd__flow *flow, int fd)
 {
 	hd__waitq_lock(&flow->waiters);
-	bool idle = flow->owner == self_of(w) || (flow->locks > 0 && !flow->busy);
+	bool idle = ld_rlx(&flow->owner) == self_of(w) || (flow->locks > 0 && !flow->busy);
 	if (idle) {
 		flow->locks = 0;
 		st_rel(&flow->owner, self_of(w));
