@@ -16,6 +16,7 @@
 #include <heddle/io.h>
 
 #include "base/assert.h"
+#include "io/ring.h"
 #include "os/memory.h"
 #include "sched/gate.h"
 
@@ -59,6 +60,7 @@ struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err)
 
 void hd__io_drop(struct hd__sched *sched)
 {
+	hd__rings_drop(sched);
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		if (sched->workers[i].watched != NULL) {
 			hd__os_outside_fini(sched->workers[i].watched);
@@ -232,6 +234,10 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 	uint32_t generation = (uint32_t)(event->whose >> 32);
 	struct hd__fd *f = record_of(sched, event);
 
+	if (unlikely(ld_rlx(&f->how) == HD__BELL)) {
+		hd__ring_rang(sched, w, ld_acq(&f->poller) - 1U);
+		return;
+	}
 	if (event->what & HD__HUNG_UP)
 		st_rlx(&f->hung_up, true); /* if it is an old event, the new descriptor is only read with more care */
 	if (event->what & HD__CAN_READ)
@@ -267,6 +273,27 @@ void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct
 static uint64_t whose(struct hd__fd *f, int fd)
 {
 	return (uint64_t)ld_acq(&f->reading.generation) << 32 | (uint32_t)fd;
+}
+
+int hd__fd_watch_bell(struct hd_worker *w, int bell)
+{
+	int err;
+	struct hd__fd *f = hd__fd_get(w->sched, bell, &err);
+
+	if (f == NULL)
+		return err;
+	hd__lock(&f->lock);
+	f->born = true;
+	st_rel(&f->poller, (uint16_t)(w->index + 1));
+	st_rel(&f->how, HD__BELL);
+	err = hd__poller_watch(w, bell, whose(f, bell));
+	if (err != 0) {
+		f->born = false;
+		st_rel(&f->poller, 0);
+		st_rel(&f->how, HD__HOW_UNKNOWN);
+	}
+	hd__unlock(&f->lock);
+	return err;
 }
 
 /* The set of the worker w has fd, or of another worker that has it already. */

@@ -93,6 +93,9 @@ int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS]);
 /* How much a vector is in all; -EINVAL if it has too many parts, or is more than a count can say. */
 ssize_t hd__iov_sum(const struct iovec *iov, size_t n);
 
+/* w watches the bell of its ring (io/ring.h) from now on. On w's thread, outside its lane. */
+int hd__fd_watch_bell(struct hd_worker *w, int bell);
+
 /* A poller watches fd from now on, if none does. Returns 0; -EPERM: it is always ready; -EBADF and their like. In a turn, or not; outside the lane of
  * the worker w, on its thread. */
 int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd);

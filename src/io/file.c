@@ -7,7 +7,7 @@
  *
  *      hd_pread --> use --> RWF_NOWAIT: a count -------------------------------------> end of use
  *                             | would wait, or cannot tell
- *                             +--> a thread of the pool: preadv --> a count, an error --^   */
+ *                             +--> io_uring, or a thread: preadv --> a count, an error --^   */
 #define _GNU_SOURCE
 #include "io/file.h"
 
@@ -16,6 +16,7 @@
 #include <heddle/file.h>
 
 #include "io/pool.h"
+#include "io/ring.h"
 #include "os/file.h"
 
 #define A_MOMENT HD_MS(10) /* for what is ready, when time is up */
@@ -64,6 +65,13 @@ static ssize_t make_on_thread(struct call *c, bool for_ever, hd_time until, enum
 		err = 0;
 	}
 	return err != 0 ? err : c->answer;
+}
+
+/* Has the kernel do it, or a thread of the pool; `task` says the same as c. -ECANCELED: hd__heed must follow. */
+static ssize_t make_by_kernel(const struct hd__task *task, struct call *c, hd_time until, enum hd_wait why)
+{
+	ssize_t answer = hd__ring_do(task, until, why);
+	return answer != -ENOSYS ? answer : make_on_thread(c, false, until, why);
 }
 
 /* Where a call begins. Returns 0, or its answer. */
@@ -143,7 +151,8 @@ static ssize_t move_some(const struct hd__op *op, const struct iovec *iov, int n
 			until = HD_FOREVER; /* it cannot be tried: as for poll(2), a file is always ready */
 	}
 	struct call c = { .make = make_move, .fd = op->fd, .writes = writes, .iov = iov, .parts = n, .offset = offset };
-	return make_on_thread(&c, false, until, HD_WAIT_FILE);
+	struct hd__task task = { .fd = op->fd, .writes = writes, .iov = iov, .n = n, .offset = offset };
+	return make_by_kernel(&task, &c, until, HD_WAIT_FILE);
 }
 
 ssize_t hd__file_move(const struct hd__op *op, int64_t offset)
@@ -267,7 +276,20 @@ static ssize_t make_fsync(struct call *c)
 static int sync_file(int fd, bool data_only, hd_time until)
 {
 	struct call c = { .make = make_fsync, .fd = fd, .flags = data_only };
-	return (int)perform(&c, false, until, HD_WAIT_FILE_SYNC);
+	struct hd__task task = { .fd = fd, .syncs = true, .data_only = data_only };
+	struct hd__use in_use;
+	struct hd__fd *f;
+	ssize_t answer = begin(until);
+
+	if (answer == 0)
+		answer = use(&in_use, fd, NULL, &f);
+	if (answer != 0)
+		return (int)answer;
+	do
+		answer = make_by_kernel(&task, &c, until, HD_WAIT_FILE_SYNC);
+	while (answer == -EINTR);
+	hd__use_end(&in_use);
+	return (int)heeded(answer);
 }
 
 int hd_fsync(int fd, hd_time until)

@@ -16,6 +16,7 @@ enum hd__fault {
 	HD__FAULT_SHORT,   /* a read or write moves one byte */
 	HD__FAULT_FD,	   /* no descriptor for the poller */
 	HD__FAULT_NAME,	   /* a look-up of a name: no server answers */
+	HD__FAULT_RING,	   /* no io_uring */
 	HD__FAULTS
 };
 

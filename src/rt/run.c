@@ -9,6 +9,7 @@
 #include "base/variable.h"
 #include "io/fd.h"
 #include "io/pool.h"
+#include "io/ring.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
@@ -174,6 +175,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	if (sched->watched)
 		hd__watcher_stop(sched);
 	hd__pool_forsake(sched);
+	hd__rings_finish(sched);
 	hd__stop_finish(sched);
 	hd__learn(sched); /* what all processes did */
 	hd__overflow_watch_stop();

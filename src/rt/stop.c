@@ -17,6 +17,7 @@
 #include "io/pool.h"
 #include "os/lock.h"
 #include "os/memory.h"
+#include "os/ring.h"
 #include "os/thread.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
@@ -281,7 +282,8 @@ static bool has_own_threads_only(struct hd__sched *sched)
 {
 	int all = hd__os_thread_count();
 
-	return all == (int)sched->nworkers + sched->watched + hd__sanitizer_threads() + hd__pool_threads(sched->pool);
+	return all == (int)sched->nworkers + sched->watched + hd__sanitizer_threads() + hd__os_ring_threads() +
+			      hd__pool_threads(sched->pool);
 }
 
 /* No process can run and nothing that the runtime knows of can wake one. With other threads about, that is no verdict, and the worker

@@ -169,6 +169,7 @@ struct hd_worker {
 	uint64_t outside,
 		back; /* waits for something outside the program that have begun here; that have ended here; ever (*) */
 	struct hd__outside *watched; /* what its poller watches for it; NULL: nothing. Set once, by its own thread (*) */
+	struct hd__ring *ring;	     /* io/ring.h; NULL: none yet. Set once, by its own thread (*) */
 	uint64_t surplus_turn;	     /* see hd__is_surplus */
 	unsigned surplus_calls;
 	struct hd__search search;
