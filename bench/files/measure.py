@@ -6,7 +6,7 @@ import shutil
 import struct
 import subprocess
 
-from common import (C_FLAGS, ENOUGH, Failed, Machine, Peer, Progress, ROOT, TIME_LIMIT, available_gib, build_peer, figure, last_line,
+from common import (C_FLAGS, ENOUGH, Failed, Machine, Peer, Progress, ROOT, TIME_LIMIT, available_gib, build_heddle, build_peer, figure, last_line,
                     median_of_quiet, print_lines, quiet_rounds, run_program)
 
 BLOCK, CHUNK, GIB = 4096, 1 << 20, 1 << 30
@@ -19,6 +19,8 @@ def c_program(key, package, *libraries):
 
 Reader = collections.namedtuple("Reader", "key title peer")
 READERS_BY = [
+    Reader("heddle-files", "heddle, io_uring", None),
+    Reader("heddle-files-by-threads", "heddle, its threads", None),
     Reader("threads", f"pread, {READERS} threads", c_program("threads", "gcc libc6-dev", "-pthread")),
     Reader("uring", "io_uring, one thread", c_program("uring", "gcc liburing-dev", "-luring")),
     Reader("fio", "fio, io_uring", None),
@@ -79,6 +81,11 @@ class Files:
                 output = os.path.join(directory, reader.key)
                 if reader.peer is not None:
                     build_peer(reader.peer, output)
+                elif reader.key != "fio":
+                    build_heddle(self.options.build)
+                    output = os.path.join(ROOT, self.options.build, "bench", reader.key)
+                    if not os.path.exists(output):
+                        raise Failed("was built without io_uring (Debian: liburing-dev)")
                 elif shutil.which(reader.key) is None:
                     raise Failed(f"{reader.key} is missing (Debian: {reader.key})")
                 self.programs[reader.key] = output
@@ -91,8 +98,8 @@ class Files:
             return
         machine = Machine()
         try:
-            values = (run_program([self.programs[reader.key], self.path, mode, self.seconds], os.environ)[0] if reader.peer
-                      else run_fio(self.path, mode, self.seconds))
+            values = (run_fio(self.path, mode, self.seconds) if reader.key == "fio"
+                      else run_program([self.programs[reader.key], self.path, mode, self.seconds], os.environ)[0])
             others = machine.used_by_others()
             for name in FIGURES:
                 self.values[mode, reader.key, name].append((values[name], others))
