@@ -245,6 +245,10 @@ static void tell_wait(const struct atlas *a, const struct hd__sim_page *page, ui
 		[HD_WAIT_FD_WRITE_TURN] = "its turn to write to a descriptor",
 		[HD_WAIT_FD_POLL] = "one of several descriptors",
 		[HD_WAIT_FD_CLOSE] = "the end of a call on a descriptor that it closes",
+		[HD_WAIT_FILE] = "a disk",
+		[HD_WAIT_FILE_SYNC] = "what it wrote to be on the disk",
+		[HD_WAIT_FILE_LOCK] = "a lock of a file",
+		[HD_WAIT_FILE_OPEN] = "a file to be open",
 		[HD_WAIT_BLOCKING] = "a function on another kernel thread",
 		[HD_WAIT_NAME] = "the look-up of a name",
 	};
