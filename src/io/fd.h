@@ -62,7 +62,8 @@ int hd__fd_born_of(int fd, int parent); /* a connection to a listening socket */
 
 /* An operation on a descriptor. */
 struct hd__op {
-	/* Tries it, without waiting: a count or -errno; -EAGAIN when it would have to wait. `wanted` is what it could have moved. */
+	/* Tries it, without blocking the worker: a count or -errno; -EAGAIN when it would have to wait for the poller, -ECANCELED when hd__heed must
+	 * follow. `wanted` is what it could have moved. */
 	ssize_t (*attempt)(struct hd__op *op, enum hd__how how);
 	struct hd__fd *f; /* of fd; NULL on a plain thread. hd__fd_do sets it, and `until` */
 	hd_time until;

@@ -162,7 +162,10 @@ ssize_t hd__file_move(const struct hd__op *op, int64_t offset)
 	ssize_t n;
 
 	do {
-		n = move_some(&rest, parts, hd__op_rest(&rest, parts), offset);
+		if (rest.wanted == rest.all) /* in one piece, if the file system does so */
+			n = move_some(&rest, rest.iov, rest.n, offset);
+		else
+			n = move_some(&rest, parts, hd__op_rest(&rest, parts), offset);
 		if (n > 0) {
 			rest.wanted -= (size_t)n;
 			offset += offset >= 0 ? n : 0;

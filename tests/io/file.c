@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +191,24 @@ HD_WORKERS_TEST(file_holds_what_is_written_in_spite_of_interrupts_and_short_coun
 		hd__fault_door = NULL;
 	}
 	CHECK_EQ(hd_close(fd), 0);
+	(void)workers;
+}
+
+static void do_nothing(int sig)
+{
+	(void)sig;
+}
+
+HD_WORKERS_TEST(file_holds_what_is_written_in_a_storm_of_signals)
+{
+	NOT_SIMULATED();
+	struct sigaction action = { .sa_handler = do_nothing }; /* without SA_RESTART */
+	struct itimerval often_enough = { { 0, 300 }, { 0, 300 } };
+
+	CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+	CHECK_EQ(setitimer(ITIMER_REAL, &often_enough, NULL), 0);
+	write_and_read(0);
+	CHECK_EQ(setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 0 }, { 0, 0 } }, NULL), 0);
 	(void)workers;
 }
 
@@ -625,9 +644,9 @@ HD_WORKERS_TEST(file_terminal_read_is_called_off)
 		await_why(a, HD_WAIT_FD_READ, slave);
 		await_why(b, HD_WAIT_FD_READ, other);
 		CHECK_EQ(hd_write(master, "line\n", 5, HD_FOREVER), 5);
-		CHECK_EQ(hd_sleep(HD_MS(1)), 0);
-		struct hd_process_info info;
-		bool a_waits = hd_process_info(a, &info) == 0 && info.state != HD_ENDED;
+		while (info_on(a).state != HD_ENDED && info_on(b).state != HD_ENDED)
+			CHECK_EQ(hd_sleep(HD_US(50)), 0);
+		bool a_waits = info_on(a).state != HD_ENDED;
 		hd_pid loser = a_waits ? a : b;
 		CHECK_EQ(i == 0 ? hd_close(a_waits ? slave : other) : hd_cancel(loser), 0);
 		CHECK_EQ(answer_of(loser), i == 0 ? -EBADF : -ECANCELED);
