@@ -23,6 +23,7 @@
 #include <heddle/rwlock.h>
 #include <heddle/select.h>
 #include <heddle/semaphore.h>
+#include <heddle/signal.h>
 #include <heddle/stream.h>
 #include <heddle/time.h>
 #include <heddle/waitgroup.h>

@@ -92,7 +92,8 @@ enum hd_wait {
 	HD_WAIT_FILE_LOCK,     /* hd_flock, hd_fcntl_lock: another program, or process, has the lock */
 	HD_WAIT_FILE_OPEN,     /* hd_open, hd_openat: for the disk, or the other side of a FIFO */
 	HD_WAIT_BLOCKING,      /* hd_blocking */
-	HD_WAIT_NAME	       /* hd_getaddrinfo, hd_getnameinfo */
+	HD_WAIT_NAME,	       /* hd_getaddrinfo, hd_getnameinfo */
+	HD_WAIT_SIGNAL	       /* hd_sigwait, hd_sigwaitinfo */
 };
 
 /* A request to a worker, inside what it is about. Private. */

@@ -58,14 +58,24 @@ struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err)
 	return chunk != NULL ? &chunk[fd % CHUNK] : NULL;
 }
 
-void hd__io_drop(struct hd__sched *sched)
+/* Closes what the program does not know of. */
+static void close_own(struct hd__sched *sched)
 {
 	hd__rings_drop(sched);
 	for (unsigned i = 0; i < sched->nworkers; i++)
-		if (sched->workers[i].watched != NULL) {
+		if (sched->workers[i].watched != NULL)
 			hd__os_outside_fini(sched->workers[i].watched);
-			hd__os_free(sched->workers[i].watched);
-		}
+	for (int i = 0; sched->io != NULL && i < CHUNKS; i++)
+		for (int k = 0; sched->io->chunks[i] != NULL && k < CHUNK; k++)
+			if (sched->io->chunks[i][k].own)
+				hd__os_close(i * CHUNK + k);
+}
+
+void hd__io_drop(struct hd__sched *sched)
+{
+	close_own(sched);
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		hd__os_free(sched->workers[i].watched);
 	for (int i = 0; sched->io != NULL && i < CHUNKS; i++)
 		if (sched->io->chunks[i] != NULL)
 			hd__os_unreserve(sched->io->chunks[i], CHUNK * sizeof(struct hd__fd));
@@ -371,7 +381,8 @@ static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct
 		.ahead = true, .rules = HD__HEEDS_LATER, .ops = &at_head, .data = flow, .number = (unsigned)op->fd
 	};
 	st_rel(&w->outside, w->outside + 1); /* pairs with hd__awaits_outside */
-	err = hd__park_as(w, &x, &flow->waiters, until, op->way == HD__READING ? HD_WAIT_FD_READ : HD_WAIT_FD_WRITE, NULL);
+	enum hd_wait by_way = op->way == HD__READING ? HD_WAIT_FD_READ : HD_WAIT_FD_WRITE;
+	err = hd__park_as(w, &x, &flow->waiters, until, op->why != 0 ? op->why : by_way, NULL);
 	w = hd__self();
 	st_rel(&w->back, w->back + 1);
 	return err == -EPIPE ? -EBADF : err;
@@ -473,8 +484,8 @@ static ssize_t do_on_thread(struct hd__op *op, hd_time until)
 int hd__fd_refuse(void)
 {
 	hd__complain(
-		"heddle: descriptors cannot be simulated yet: a program that is explored can have no I/O; call the functions "
-		"between which it happens instead\n");
+		"heddle: descriptors and signals cannot be simulated yet: a program that is explored can have no I/O; call the "
+		"functions between which it happens instead\n");
 	return -ENOTSUP;
 }
 
@@ -574,7 +585,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 	st_rlx(&f->poller, 0);
 	st_rlx(&f->strays, 0);
 	st_rlx(&f->hung_up, false); /* a late event may set it again: the new descriptor is only read with more care */
-	f->stream = f->born = false;
+	f->stream = f->born = f->own = false;
 	hd__unlock(&f->lock);
 	for (int way = 0; way < 2; way++)
 		begin_anew(hd__flow_of(f, (enum hd__way)way));
@@ -662,6 +673,17 @@ int hd__fd_born_as(int fd, const struct hd__nature *nature)
 int hd__fd_born(int fd, enum hd__how how, bool stream)
 {
 	return hd__fd_born_as(fd, &(struct hd__nature){ .how = how, .stream = stream });
+}
+
+void hd__fd_born_own(int fd)
+{
+	struct hd__fd *f;
+	int err;
+
+	hd__fd_born(fd, HD__BY_NONBLOCK, false);
+	f = hd__fd_get(hd__self()->sched, fd, &err);
+	if (f != NULL)
+		f->own = true;
 }
 
 int hd__fd_born_of(int fd, int parent)

@@ -44,6 +44,7 @@ struct hd__fd {
 	struct hd_waitq watchers;
 	struct hd__uses uses; /* operations that take no turn */
 	bool waits[2];	      /* a file that cannot be read, or written, without perhaps waiting for the disk; a hint */
+	bool own;	      /* it was born, and the program does not know it: see hd__fd_born_own */
 } __attribute__((aligned(64)));
 
 static inline struct hd__flow *hd__flow_of(struct hd__fd *f, enum hd__way way)
@@ -60,6 +61,9 @@ int hd__fd_born(int fd, enum hd__how how, bool stream);
 int hd__fd_born_as(int fd, const struct hd__nature *nature);
 int hd__fd_born_of(int fd, int parent); /* a connection to a listening socket */
 
+/* As hd__fd_born, for a descriptor of a wait, which its process closes afterwards. If the runtime ends over that process, it is closed by heddle. On a process. */
+void hd__fd_born_own(int fd);
+
 /* An operation on a descriptor. */
 struct hd__op {
 	/* Tries it, without blocking the worker: a count or -errno; -EAGAIN when it would have to wait for the poller, -ECANCELED when hd__heed must
@@ -69,6 +73,7 @@ struct hd__op {
 	hd_time until;
 	int fd;
 	enum hd__way way;
+	enum hd_wait why;   /* what hd_process_info tells; 0: by `way` */
 	bool whole;	    /* it goes on until `wanted` is 0 */
 	bool by_count;	    /* a short count says that there is no more */
 	size_t all, wanted; /* bytes to move; still to move */

@@ -45,6 +45,7 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_FILE_OPEN] = "hd_open",
 		[HD_WAIT_BLOCKING] = "hd_blocking",
 		[HD_WAIT_NAME] = "hd_getaddrinfo",
+		[HD_WAIT_SIGNAL] = "hd_sigwait",
 	};
 	return names[why];
 }

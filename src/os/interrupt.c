@@ -73,3 +73,8 @@ void hd__os_interrupt(struct hd__thread *thread)
 		pthread_kill(thread->handle, signal);
 	errno = saved;
 }
+
+bool hd__os_is_interrupt(int signal)
+{
+	return ld_acq(&chosen) == signal;
+}

@@ -12,4 +12,7 @@ void hd__os_interrupt_hear(bool hears);
  * nothing at all if there is no signal to do it with. */
 void hd__os_interrupt(struct hd__thread *thread);
 
+/* Whether it is done with this signal. */
+bool hd__os_is_interrupt(int signal);
+
 #endif

@@ -10,6 +10,7 @@
 #include "io/fd.h"
 #include "io/pool.h"
 #include "io/ring.h"
+#include "os/signal.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
@@ -33,6 +34,7 @@ static void in_child(void)
 	hd__gate_forget();
 	hd__pool_forget();
 	hd__overflow_watch_stop();
+	hd__os_signals_forget();
 	hd__quit_watch_stop(NULL);
 	st_rlx(&busy, false);
 }
@@ -179,6 +181,7 @@ static int live(struct hd__sched *sched, hd_entry main, void *arg)
 	hd__stop_finish(sched);
 	hd__learn(sched); /* what all processes did */
 	hd__overflow_watch_stop();
+	hd__os_signals_return(); /* before SIGQUIT goes back: a process may have taken it after the report had */
 	hd__quit_watch_stop(sched);
 	return sched->stop_code;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "context.h"
+#include "os/signal.h"
 #include "sched/sched.h"
 #include "sched/search.h"
 #include "sched/state.h"
@@ -167,6 +168,8 @@ static void deliver(struct hd_worker *w, const struct hd__happening *events, int
 __attribute__((noinline)) void hd__look_outside(struct hd_worker *w)
 {
 	struct hd__happening events[EVENTS_FEW];
+
+	hd__os_signals_block();
 	int n = w->sched->doors.poller->wait(w, 0, events, EVENTS_FEW);
 
 	if (n == 0)
@@ -184,6 +187,7 @@ static int doze(struct hd_worker *w, hd_time until, struct hd__happening *events
 {
 	uint32_t none = 0;
 
+	hd__os_signals_block();
 	if (!cas_seq(&w->attention, &none, HD__ASLEEP)) /* a thread has raised a bit: look at that first */
 		return 0;
 	int n = w->sched->doors.poller->wait(w, until, events, EVENTS);

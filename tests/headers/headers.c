@@ -148,6 +148,7 @@ static const any_function promised[] = {
 	(any_function)hd_writer_printf,
 	(any_function)hd_writer_flush,
 	(any_function)hd_writer_clear,
+	(any_function)hd_signal_semaphore,
 	(any_function)hd_waitgroup_init,
 	(any_function)hd_waitgroup_add,
 	(any_function)hd_waitgroup_done,

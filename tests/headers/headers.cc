@@ -51,6 +51,15 @@ static void use_locks()
 	check(hd_mutex_lock(&mutex, HD_SEC(5)) == -EINVAL && std::strcmp(hd_error(-ENXIO), "no runtime runs") == 0);
 }
 
+static void use_signals()
+{
+	struct hd_signal info = {};
+	sigset_t none = {};
+	int sig;
+
+	check(hd_sigwait(&none, &sig, 0) == -EINVAL && hd_sigwaitinfo(&none, &info, 0) == -EINVAL);
+}
+
 static void use_processes(void *arg)
 {
 	auto how = hd_spawn_how();
@@ -99,6 +108,7 @@ static void use_cases(void *arg)
 static void *first(void *arg)
 {
 	use_locks();
+	use_signals();
 	use_processes(arg);
 	use_cases(arg);
 	return nullptr;
