@@ -6,6 +6,7 @@
 #include <heddle/base.h>
 #include <heddle/blocking.h>
 #include <heddle/cancel.h>
+#include <heddle/child.h>
 #include <heddle/errno.h>
 #include <heddle/event.h>
 #include <heddle/file.h>

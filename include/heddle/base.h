@@ -93,7 +93,8 @@ enum hd_wait {
 	HD_WAIT_FILE_OPEN,     /* hd_open, hd_openat: for the disk, or the other side of a FIFO */
 	HD_WAIT_BLOCKING,      /* hd_blocking */
 	HD_WAIT_NAME,	       /* hd_getaddrinfo, hd_getnameinfo */
-	HD_WAIT_SIGNAL	       /* hd_sigwait, hd_sigwaitinfo */
+	HD_WAIT_SIGNAL,	       /* hd_sigwait, hd_sigwaitinfo */
+	HD_WAIT_CHILD	       /* hd_waitpid, hd_spawn_child, hd_system */
 };
 
 /* A request to a worker, inside what it is about. Private. */

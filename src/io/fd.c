@@ -484,7 +484,7 @@ static ssize_t do_on_thread(struct hd__op *op, hd_time until)
 int hd__fd_refuse(void)
 {
 	hd__complain(
-		"heddle: descriptors and signals cannot be simulated yet: a program that is explored can have no I/O; call the "
+		"heddle: descriptors, signals and children cannot be simulated yet: a program that is explored can have no I/O; call the "
 		"functions between which it happens instead\n");
 	return -ENOTSUP;
 }

@@ -46,6 +46,7 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_BLOCKING] = "hd_blocking",
 		[HD_WAIT_NAME] = "hd_getaddrinfo",
 		[HD_WAIT_SIGNAL] = "hd_sigwait",
+		[HD_WAIT_CHILD] = "hd_waitpid",
 	};
 	return names[why];
 }

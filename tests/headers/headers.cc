@@ -51,13 +51,18 @@ static void use_locks()
 	check(hd_mutex_lock(&mutex, HD_SEC(5)) == -EINVAL && std::strcmp(hd_error(-ENXIO), "no runtime runs") == 0);
 }
 
-static void use_signals()
+static void use_children()
 {
+	const char *const argv[] = { "echo", "loom", nullptr };
+	struct hd_child how = {};
 	struct hd_signal info = {};
+	char text[8];
+	int status;
 	sigset_t none = {};
-	int sig;
 
-	check(hd_sigwait(&none, &sig, 0) == -EINVAL && hd_sigwaitinfo(&none, &info, 0) == -EINVAL);
+	how.argv = argv;
+	check(hd_child_output(&how, text, sizeof text, &status, HD_FOREVER) == 5 && status == 0);
+	check(hd_sigwait(&none, &status, 0) == -EINVAL && hd_sigwaitinfo(&none, &info, 0) == -EINVAL);
 }
 
 static void use_processes(void *arg)
@@ -108,7 +113,7 @@ static void use_cases(void *arg)
 static void *first(void *arg)
 {
 	use_locks();
-	use_signals();
+	use_children();
 	use_processes(arg);
 	use_cases(arg);
 	return nullptr;

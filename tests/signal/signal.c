@@ -338,6 +338,15 @@ HD_PROCESS_TEST(signal_that_no_process_can_wait_for_is_refused)
 	CHECK_EQ(hd_signal_semaphore(65, NULL), -EINVAL);
 	CHECK_EQ(hd_signal_semaphore(SIGUSR1, NULL), 0);
 	CHECK_EQ(errno, 7);
+
+	const char *const argv[] = { "sleep", "100", NULL };
+	pid_t child = hd_spawn_child(&(struct hd_child){ .argv = argv }, NULL);
+	do /* until a thread was interrupted, by heddle's own */
+		CHECK_EQ(hd_waitpid(-1, NULL, 0, hd_after(HD_MS(2))), -ETIMEDOUT);
+	while (hd_signal_semaphore(SIGRTMAX, NULL) == 0);
+	CHECK_EQ(hd_signal_semaphore(SIGRTMAX, NULL), -EINVAL);
+	CHECK_EQ(kill(child, SIGKILL), 0);
+	CHECK_EQ(hd_waitpid(child, NULL, 0, HD_FOREVER), child);
 }
 
 HD_TEST(signal_wait_is_for_processes)
@@ -711,6 +720,28 @@ HD_TEST(signal_changes_hands_without_loss)
 	for (int i = 0; i < n; i++)
 		CHECK_EQ(seen[i % NUMBERS][i / NUMBERS], 1);
 	CHECK(value_of(&taken) > 0);
+}
+
+/* A program that ignores SIGCHLD has no zombies, also while a process waits for the signal; and hears of each child. */
+HD_WORKERS_TEST(signal_of_children_that_are_ignored)
+{
+	const char *const argv[] = { "true", NULL };
+	sigset_t these = set_of(SIGCHLD, 0);
+	struct hd_signal info;
+
+	SKIP_SIMULATED();
+	signal(SIGCHLD, SIG_IGN);
+	CHECK_EQ(hd_sigwaitinfo(&these, &info, 0), -ETIMEDOUT);
+	for (int i = 0; i < 5; i++) {
+		pid_t child = hd_spawn_child(&(struct hd_child){ .argv = argv }, NULL);
+		CHECK(child > 0);
+		CHECK_EQ(hd_sigwaitinfo(&these, &info, HD_FOREVER), 0);
+		CHECK_EQ(info.code, CLD_EXITED);
+		CHECK_EQ(info.pid, child);
+		CHECK_EQ(info.status, 0);
+		CHECK_EQ(hd_waitpid(child, NULL, 0, HD_FOREVER), -ECHILD);
+	}
+	(void)workers;
 }
 
 /* ---- semaphores ---- */

@@ -1,6 +1,7 @@
-/* sim/runtime/signal.c - simulated signals: there are none. Takes the place of os/signal.c. */
+/* sim/runtime/signal.c - simulated signals and children: there are none. Takes the place of os/signal.c and os/child.c. */
 #include <errno.h>
 
+#include "os/child.h"
 #include "os/signal.h"
 
 int hd__os_signals_await(hd__signals set, bool *first)
@@ -42,4 +43,39 @@ void hd__os_signals_return(void)
 
 void hd__os_signals_forget(void)
 {
+}
+
+pid_t hd__os_spawn(const struct hd__program *p)
+{
+	(void)p;
+	return -ENOSYS;
+}
+
+int hd__os_child_pipe(bool reads, int *mine, int *its)
+{
+	(void)reads, (void)mine, (void)its;
+	return -ENOSYS;
+}
+
+int hd__os_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
+{
+	(void)type, (void)id, (void)info, (void)options;
+	return -ENOSYS;
+}
+
+int hd__os_pidfd(pid_t pid)
+{
+	(void)pid;
+	return -ENOSYS;
+}
+
+pid_t hd__os_group(void)
+{
+	return 1;
+}
+
+int hd__os_kill(pid_t pid, int signal)
+{
+	(void)pid, (void)signal;
+	return -ENOSYS;
 }
