@@ -83,6 +83,11 @@ void hd__io_drop(struct hd__sched *sched)
 		hd__os_unreserve(sched->io, sizeof *sched->io);
 }
 
+void hd__io_forget(struct hd__sched *sched)
+{
+	close_own(sched);
+}
+
 /* ---- turns ---- */
 
 /* The caller, as an owner. */

@@ -61,7 +61,8 @@ int hd__fd_born(int fd, enum hd__how how, bool stream);
 int hd__fd_born_as(int fd, const struct hd__nature *nature);
 int hd__fd_born_of(int fd, int parent); /* a connection to a listening socket */
 
-/* As hd__fd_born, for a descriptor of a wait, which its process closes afterwards. If the runtime ends over that process, it is closed by heddle. On a process. */
+/* As hd__fd_born, for a descriptor of a wait, which its process closes afterwards. If the runtime ends over that process, or in a forked child, it is
+ * closed by heddle. On a process. */
 void hd__fd_born_own(int fd);
 
 /* An operation on a descriptor. */
@@ -127,6 +128,10 @@ void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct
 
 /* The runtime ends. */
 void hd__io_drop(struct hd__sched *sched);
+
+/* In a forked child: closes its copies of what the program does not know, the sets that its parent's workers sleep in and the descriptors of
+ * waits. The parent's stay as they are. */
+void hd__io_forget(struct hd__sched *sched);
 
 /* w watches fd from now on, in place of the worker that did (0: none). On w's thread, outside its lane; under f->lock. */
 int hd__poller_watch(struct hd_worker *w, int fd, uint64_t whose);

@@ -78,3 +78,8 @@ bool hd__os_is_interrupt(int signal)
 {
 	return ld_acq(&chosen) == signal;
 }
+
+void hd__os_interrupt_forget(void)
+{
+	st_rlx(&choosing, 0);
+}

@@ -15,4 +15,7 @@ void hd__os_interrupt(struct hd__thread *thread);
 /* Whether it is done with this signal. */
 bool hd__os_is_interrupt(int signal);
 
+/* In a forked child: no other thread is choosing the signal. */
+void hd__os_interrupt_forget(void);
+
 #endif

@@ -10,6 +10,7 @@
 #include "io/fd.h"
 #include "io/pool.h"
 #include "io/ring.h"
+#include "os/interrupt.h"
 #include "os/signal.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
@@ -31,8 +32,11 @@ static void in_child(void)
 	if (w != NULL)
 		hd__os_thread_set_id(-hd__pid(&w->sched->table, w->current)); /* hd__owner_self */
 	hd__set_self(NULL);
-	hd__gate_forget();
+	struct hd__sched *parents = hd__gate_forget();
+	if (parents != NULL)
+		hd__io_forget(parents);
 	hd__pool_forget();
+	hd__os_interrupt_forget();
 	hd__overflow_watch_stop();
 	hd__os_signals_forget();
 	hd__quit_watch_stop(NULL);

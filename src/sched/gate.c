@@ -62,7 +62,10 @@ void hd__gate_wait(hd_time until)
 		hd__os_futex_wait(&gate, word, until);
 }
 
-void hd__gate_forget(void)
+struct hd__sched *hd__gate_forget(void)
 {
+	struct hd__sched *was = ld_rlx(&gate) != 0 ? running : NULL; /* a thread may be inside a gate that is shut */
+
 	st_rlx(&gate, 0);
+	return was;
 }

@@ -23,7 +23,7 @@ bool hd__gate_is_empty(void);
 /* Sleeps until the gate, which is shut, is empty, or a thread has left, or `until` (on the kernel's clock) has come. */
 void hd__gate_wait(hd_time until);
 
-/* In a forked child: no thread is inside, and there is nothing to get at. */
-void hd__gate_forget(void);
+/* In a forked child: no thread is inside, and there is nothing to get at. Returns the parent's runtime; NULL: none ran. */
+struct hd__sched *hd__gate_forget(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "os/child.h"
+#include "os/interrupt.h"
 #include "os/signal.h"
 
 int hd__os_signals_await(hd__signals set, bool *first)
@@ -42,6 +43,10 @@ void hd__os_signals_return(void)
 }
 
 void hd__os_signals_forget(void)
+{
+}
+
+void hd__os_interrupt_forget(void)
 {
 }
 
