@@ -264,20 +264,11 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 		hd__fd_tell(w, f, generation, HD__GRANTED);
 }
 
-/* A hint, for which the lock is not taken: it is fetched, not followed. */
-__attribute__((no_sanitize("thread"))) static const void *first_waiter(const struct hd__flow *flow)
-{
-	return flow->waiters.head;
-}
-
-/* With thousands of connections neither their records nor the waiters, each on a stack of its own, are in the cache. They are fetched
- * together, not one after the other. */
+/* With thousands of connections their records are not in the cache. They are fetched together, not one after the other. */
 void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n)
 {
 	for (int i = 0; i < n; i++)
 		__builtin_prefetch(&record_of(sched, &events[i])->reading, 1);
-	for (int i = 0; i < n; i++)
-		__builtin_prefetch(first_waiter(&record_of(sched, &events[i])->reading), 1);
 	for (int i = 0; i < n; i++)
 		happened(sched, w, &events[i]);
 }
