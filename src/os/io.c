@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "arch/carry.h"
+#include "arch/valgrind.h"
 #include "base/atomic.h"
 #include "os/clock.h"
 #include "os/fault.h"
@@ -318,7 +319,7 @@ static int sleep_in(int epoll, struct epoll_event *events, int n, hd_time until)
 	if (until == HD_FOREVER)
 		return epoll_wait(epoll, events, n, -1);
 	t = distance(until);
-	if (!ld_rlx(&no_pwait2)) {
+	if (!ld_rlx(&no_pwait2) && !hd__under_valgrind()) {
 		int got = (int)syscall(SYS_epoll_pwait2, epoll, events, n, &t, NULL, 0);
 		if (got >= 0 || (errno != ENOSYS && errno != EPERM))
 			return got;
