@@ -384,6 +384,49 @@ static void queue_prepare(int n)
 		MUST(hd_queue_put(queue, &item, HD_FOREVER));
 }
 
+/* Items with keys that come in no order, as many as there are processes; each takes one. */
+static void order_prepare(int n)
+{
+	(void)n;
+	queue = hd_queue_new_ordered(sizeof(int64_t), crowd->flags, 0);
+	MUST(queue == NULL ? -ENOMEM : 0);
+}
+
+static void order_put(int i)
+{
+	const int64_t key = (int64_t)i * 7919 % 10007;
+
+	MUST(hd_queue_put(queue, &key, HD_FOREVER));
+}
+
+static void order_take_all(int n)
+{
+	int64_t item, last = -1;
+
+	while (n-- > 0) {
+		MUST(hd_queue_next(queue, &item, HD_FOREVER));
+		must(crowd->flags == 0 && item < last ? -EPROTO : 0, "the order of an ordered queue");
+		last = item;
+	}
+	let_run();
+	hd_queue_drop(queue);
+}
+
+static void rendezvous_prepare(int n)
+{
+	(void)n;
+	queue = hd_queue_new_rendezvous(sizeof(int));
+	MUST(queue == NULL ? -ENOMEM : 0);
+}
+
+static void rendezvous_select(int i)
+{
+	struct hd_case cases[] = { hd_case_semaphore(&semaphore), hd_case_next(queue, &i) };
+
+	MUST(hd_select(cases, 2, HD_FOREVER));
+	MUST(cases[1].err);
+}
+
 static void queue_take(int i)
 {
 	MUST(hd_queue_next(queue, &i, HD_FOREVER));
@@ -493,6 +536,12 @@ const struct crowd crowds[] = {
 	{ "queue, to take", queue_prepare, queue_take, queue_serve },
 	{ "queue, to put", queue_prepare, queue_put, queue_serve, .flags = 1 },
 	{ "queue, closed", queue_prepare, queue_find_closed, queue_close },
+	{ "ordered queue, filled", order_prepare, order_put, order_take_all },
+	{ "ordered queue, to put", order_prepare, order_put, order_take_all, .flags = 1 },
+	{ "rendezvous, to take", rendezvous_prepare, queue_take, queue_serve },
+	{ "rendezvous, to put", rendezvous_prepare, queue_put, queue_serve, .flags = 1 },
+	{ "rendezvous, select", rendezvous_prepare, rendezvous_select, queue_serve },
+	{ "rendezvous, closed", rendezvous_prepare, queue_find_closed, queue_close },
 	{ "select", queue_prepare, select_wait, select_serve },
 	{ "group", NULL, group_wait, semaphore_serve },
 	{ "sleep, cancelled", NULL, sleep_long, cancel_all },

@@ -2,7 +2,8 @@
  *
  * A queue holds items of one size, copied in and out, in order. With a capacity, a put waits while the queue is full; without
  * one, the queue grows. Waiters are served in the order they came. Once closed, no item can be put; those in it can still be
- * taken. */
+ * taken. There are two special kinds, for which all calls are the same: an ordered queue, whose items come out by a key that each of them
+ * has, and a rendezvous, which holds no item: a put and a next wait for each other. */
 #ifndef HEDDLE_QUEUE_H
 #define HEDDLE_QUEUE_H
 
@@ -15,11 +16,22 @@ typedef struct hd_queue hd_queue;
 /* A queue for at most `capacity` items (0: any number) of `item_size` bytes (0: mere signals). NULL: no memory. Any thread. */
 HD_API HD_MUST_USE hd_queue *hd_queue_new(size_t item_size, size_t capacity);
 
+/* An ordered queue, with a capacity as that of hd_queue_new: the item with the least key is the first, and of those with the same key the one
+ * that was put first. Each item has its key, an int64_t, at its byte `key_at`: offsetof(struct job, urgency). A put and a next take a time that
+ * grows as the logarithm of the number of items. NULL: no memory, or the key would be outside of the item. Any thread. */
+HD_API HD_MUST_USE hd_queue *hd_queue_new_ordered(size_t item_size, size_t capacity, size_t key_at);
+
+/* A rendezvous: hd_queue_put waits until another process or thread takes the item, and hd_queue_next until another puts one. So
+ * hd_queue_try_put succeeds only if one waits to take, and hd_queue_try_next only if one waits to put. Its length is 0 and hd_queue_peek finds
+ * no item. hd_queue_put_many passes its items one by one. hd_select may wait on both sides: it does not meet itself. NULL: no memory. Any
+ * thread. */
+HD_API HD_MUST_USE hd_queue *hd_queue_new_rendezvous(size_t item_size);
+
 /* Frees a queue, with what is in it; NULL is none. No process or thread may use it any more: a waiter aborts the program. Any
  * thread. */
 HD_API void hd_queue_drop(hd_queue *q);
 
-/* Puts a copy of *item at the end. Returns 0; -EPIPE when it is closed, also while waiting; -ENOMEM when one without capacity cannot
+/* Puts a copy of *item at the end, or at the place of its key. Returns 0; -EPIPE when it is closed, also while waiting; -ENOMEM when one without capacity cannot
  * grow; -ETIMEDOUT; -ECANCELED. Unless it returns 0, the item is not in the queue. Cancellation point. Process or plain thread. */
 HD_API HD_MUST_USE int hd_queue_put(hd_queue *q, const void *item, hd_time until);
 

@@ -122,8 +122,9 @@ static struct hd_waitq *lock_watchers(struct hd_worker *w, struct hd_case *c)
 	return &f->watchers;
 }
 
-static bool has_news(const struct hd_case *c)
+static bool has_news(const struct hd_worker *w, const struct hd_case *c)
 {
+	(void)w;
 	struct hd__fd *f = c->object;
 	return ld_acq(&f->news) != (uint32_t)c->seen || is_closed(c);
 }

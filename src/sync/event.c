@@ -94,8 +94,9 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 	return &e->waiters;
 }
 
-static bool is_set(const struct hd_case *c)
+static bool is_set(const struct hd_worker *w, const struct hd_case *c)
 {
+	(void)w;
 	return ((const struct hd_event *)c->object)->flags & HD_EVENT_SET;
 }
 

@@ -236,8 +236,9 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 	return &p->waiters;
 }
 
-static bool is_settled(const struct hd_case *c)
+static bool is_settled(const struct hd_worker *w, const struct hd_case *c)
 {
+	(void)w;
 	return ((const hd_promise *)c->object)->state != HD__PENDING;
 }
 

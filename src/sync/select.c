@@ -4,6 +4,8 @@
  * Invariant:  all records of one call share one outcome, the process's: the thread that decides it makes its case happen, and
  *             claims from other queues find it decided. The caller itself decides it to make a case happen that it finds
  *             possible while it is in other queues already; if it cannot, another thread has decided, and wakes it.
+ *             To meet another process at a rendezvous takes two decisions, its own and the other one's. If the second fails, the
+ *             caller leaves all queues and looks again. Two such callers may do that to each other; chance parts them.
  * Locking:    the lock of one queue at a time.
  * Callers:    a process.
  *
@@ -11,14 +13,14 @@
  * news of the descriptor, and is confirmed after; if the news was of something else, all is done again.
  *
  *     look at each case ---- one can happen ----> it does
- *            | none
- *            v
- *     join the queue of each, looking again ---- one can happen, and we decide ----> it does --+
- *            | none                         \--- another thread has decided ---+              |
- *            v                                                                  v              |
- *        sleep <--------------------------------------------------------------- sleep          |
- *            |                                                                  |              |
- *            +------------------------> leave all queues <---------------------+--------------+ */
+ *            | none   ^
+ *            v        +----- leave all queues <----- we decide, and it cannot any more --+
+ *     join the queue of each, looking again ---- one can happen -------------------------+
+ *            | none                         \--- another thread has decided --+         we decide, and it does
+ *            v                                                                 v         |
+ *        sleep <-------------------------------------------------------------- +         |
+ *            |                                                                           |
+ *            +------------------------> leave all queues <-------------------------------+ */
 #include "sync/select.h"
 
 #include <errno.h>
@@ -49,8 +51,9 @@ static struct hd_waitq *lock_end(struct hd_worker *w, struct hd_case *c)
 }
 
 /* hd__join_look has told. */
-static bool has_ended(const struct hd_case *c)
+static bool has_ended(const struct hd_worker *w, const struct hd_case *c)
 {
+	(void)w;
 	return c->err == 1;
 }
 
@@ -116,7 +119,8 @@ static void finish(struct selection *s, struct hd_case *c)
 }
 
 /* Makes a case happen if it can. With `join` the caller may be in other queues, and must decide first; if the case cannot
- * happen, it joins the queue of this one too. Returns 1 when it happened, -EALREADY when another thread has decided, else 0. */
+ * happen, it joins the queue of this one too. Returns 1 when it happened, -EALREADY when another thread has decided, -EAGAIN when the caller has
+ * decided and the case did not happen, else 0. */
 static int look_at(struct selection *s, struct hd_case *c, bool join)
 {
 	const struct hd__case_ops *kind = kind_of(s, c);
@@ -125,12 +129,14 @@ static int look_at(struct selection *s, struct hd_case *c, bool join)
 	if (kind == NULL)
 		return 0;
 	struct hd_waitq *q = kind->lock(s->w, c);
-	if (q == NULL || kind->can(c))
+	if (q == NULL || kind->can(s->w, c))
 		answer = !join || hd__waits_decide(s->me) ? 1 : -EALREADY;
 	if (q == NULL)
 		return answer;
 	if (answer == 1) {
 		c->err = kind->happen(s->w, c, &s->woken);
+		if (unlikely(c->err == HD__NOT_NOW))
+			answer = join ? -EAGAIN : 0;
 	} else if (answer == 0 && join) {
 		struct hd_waiter *x = record_of(c);
 		*x = (struct hd_waiter){
@@ -190,6 +196,25 @@ static hd_time first_time(const struct hd_case *cases, size_t n, size_t *which)
 	return first;
 }
 
+/* Takes the caller out of all queues that it has joined; returns the case that another thread made happen, or n. */
+static size_t leave_all(const struct selection *s, struct hd_case *cases, size_t n)
+{
+	size_t happened = n;
+
+	for (size_t i = 0; i < n; i++)
+		if (record_of(&cases[i])->queue == NULL) {
+			continue;
+		} else if (record_of(&cases[i]) == s->me->inner->won) {
+			happened = i;
+			granted(s, &cases[i]);
+		} else {
+			leave(s, &cases[i]);
+		}
+	hd__waits_end(s->me);
+	return happened;
+}
+
+/* Returns -EAGAIN, and the caller is inside its lane still, when it must look at all cases again. */
 static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, size_t start, hd_time until)
 {
 	size_t timed = n, happened = n;
@@ -205,21 +230,16 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 		if (err == 1)
 			happened = i;
 	}
-	if (happened == n) {
+	if (happened == n && err != -EAGAIN) {
 		err = hd__park_several(s->w, first < until ? first : until, s->why);
 		s->w = hd__self();
 		hd__enter(s->w);
 	}
-	for (size_t i = 0; i < n; i++)
-		if (record_of(&cases[i])->queue == NULL) {
-			continue;
-		} else if (record_of(&cases[i]) == s->me->inner->won) {
-			happened = i;
-			granted(s, &cases[i]);
-		} else {
-			leave(s, &cases[i]);
-		}
-	hd__waits_end(s->me);
+	size_t granted = leave_all(s, cases, n);
+	if (err == -EAGAIN)
+		return err;
+	if (granted < n)
+		happened = granted;
 	if (happened == n && err == -ETIMEDOUT && first <= until && first < HD_FOREVER) {
 		cases[timed].err = 0;
 		happened = timed;
@@ -232,26 +252,40 @@ static int wait_for_one(struct selection *s, struct hd_case *cases, size_t n, si
 	return err;
 }
 
+/* Makes the first case happen that can, from the `start`th on, while the caller is in no queue. Returns which, or n. */
+static size_t look_at_all(struct selection *s, struct hd_case *cases, size_t n, size_t start)
+{
+	for (size_t k = 0; k < n; k++) {
+		struct hd_case *c = &cases[(start + k) % n];
+		bool past = c->kind == HD_CASE_TIME && hd__is_past(s->w, c->number);
+		if (past)
+			c->err = 0;
+		if (past || look_at(s, c, false) == 1)
+			return (size_t)(c - cases);
+	}
+	return n;
+}
+
 /* Inside the lane of w, which is left. After -ECANCELED, hd__heed must follow. */
 static int choose_case(struct hd_worker *w, struct hd_case *cases, size_t n, hd_time until, bool in_order, enum hd_wait why)
 {
 	struct selection s = { .w = w, .me = w->current, .why = why };
-	size_t start = n > 0 ? first_place(s.w, n, in_order) : 0;
+	int answer;
 
-	for (size_t k = 0; k < n; k++) {
-		struct hd_case *c = &cases[(start + k) % n];
-		bool past = c->kind == HD_CASE_TIME && hd__is_past(s.w, c->number);
-		if (past)
-			c->err = 0;
-		if (past || look_at(&s, c, false) == 1) {
-			finish(&s, c);
-			return (int)(c - cases);
+	do {
+		size_t start = n > 0 ? first_place(s.w, n, in_order) : 0;
+		size_t happened = look_at_all(&s, cases, n, start);
+		if (happened < n) {
+			finish(&s, &cases[happened]);
+			return (int)happened;
 		}
-	}
-	if (until > 0)
-		return wait_for_one(&s, cases, n, start, until);
-	hd__leave(s.w);
-	return -ETIMEDOUT;
+		if (until <= 0) {
+			hd__leave(s.w);
+			return -ETIMEDOUT;
+		}
+		answer = wait_for_one(&s, cases, n, start, until);
+	} while (answer == -EAGAIN);
+	return answer;
 }
 
 int hd__select_prepared(struct hd_case *cases, size_t n, hd_time until, bool in_order, enum hd_wait why)

@@ -6,6 +6,8 @@
 
 #include "sync/sync.h"
 
+#define HD__NOT_NOW 1 /* no answer of any call */
+
 /* What select asks of a primitive, one for each kind of case; in the primitive's own file. What may be NULL has nothing to do. */
 struct hd__case_ops {
 	enum hd_wait why;
@@ -13,10 +15,11 @@ struct hd__case_ops {
 	/* Locks the queue in which the case waits. NULL: it has none, and happens at once with the error that c->err has. */
 	struct hd_waitq *(*lock)(struct hd_worker *w, struct hd_case *c);
 
-	/* Under the lock: whether the case can happen now. */
-	bool (*can)(const struct hd_case *c);
+	/* Under the lock: whether the case can happen now, as far as the caller can tell. */
+	bool (*can)(const struct hd_worker *w, const struct hd_case *c);
 
-	/* Under the lock, if it can: it happens. Returns what the call would answer; *woken is to be unparked when the lock is released. */
+	/* Under the lock, if it can: it happens. Returns what the call would answer; *woken is to be unparked when the lock is released. Or
+	 * HD__NOT_NOW, and nothing has happened: it takes a waiter, and something else has decided that one. */
 	int (*happen)(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken);
 
 	/* Under the lock: the caller joins the queue, and it leaves it without the case having happened. Or NULL. */

@@ -132,8 +132,9 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 	return &s->waiters;
 }
 
-static bool has_signal(const struct hd_case *c)
+static bool has_signal(const struct hd_worker *w, const struct hd_case *c)
 {
+	(void)w;
 	return ((const struct hd_semaphore *)c->object)->excess > 0;
 }
 

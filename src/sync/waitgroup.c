@@ -67,8 +67,9 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 	return &g->waiters;
 }
 
-static bool is_done(const struct hd_case *c)
+static bool is_done(const struct hd_worker *w, const struct hd_case *c)
 {
+	(void)w;
 	return ((const struct hd_waitgroup *)c->object)->count == 0;
 }
 

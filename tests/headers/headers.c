@@ -103,6 +103,8 @@ static const any_function promised[] = {
 	(any_function)hd_promise_all,
 	(any_function)hd_promise_any,
 	(any_function)hd_queue_new,
+	(any_function)hd_queue_new_ordered,
+	(any_function)hd_queue_new_rendezvous,
 	(any_function)hd_queue_drop,
 	(any_function)hd_queue_put,
 	(any_function)hd_queue_next,

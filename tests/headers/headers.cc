@@ -85,6 +85,34 @@ static void use_processes(void *arg)
 	check(hd_cleanup_push(&cleanup, count, &failures) == 0 && hd_cleanup_pop(&cleanup, false) == 0);
 }
 
+struct job {
+	const char *what;
+	int64_t urgency;
+};
+
+static void *put_one(void *queue)
+{
+	int item = 5;
+
+	check(hd_queue_put(static_cast<hd_queue *>(queue), &item, HD_FOREVER) == 0);
+	return nullptr;
+}
+
+static void use_queues()
+{
+	hd_queue *jobs = hd_queue_new_ordered(sizeof(job), 4, offsetof(job, urgency));
+	hd_queue *meeting = hd_queue_new_rendezvous(sizeof(int));
+	job later = { "later", 9 }, soon = { "soon", 1 }, got;
+	int item = 0;
+
+	check(hd_queue_put(jobs, &later, HD_FOREVER) == 0 && hd_queue_put(jobs, &soon, HD_FOREVER) == 0);
+	check(hd_queue_next(jobs, &got, HD_FOREVER) == 0 && std::strcmp(got.what, "soon") == 0);
+	hd_pid pid = hd_spawn(put_one, meeting);
+	check(hd_queue_next(meeting, &item, HD_FOREVER) == 0 && item == 5 && hd_join(pid, nullptr, HD_FOREVER) == 0);
+	hd_queue_drop(jobs);
+	hd_queue_drop(meeting);
+}
+
 static void use_cases(void *arg)
 {
 	hd_queue *queue = hd_queue_new(sizeof(int), 1);
@@ -115,6 +143,7 @@ static void *first(void *arg)
 	use_locks();
 	use_children();
 	use_processes(arg);
+	use_queues();
 	use_cases(arg);
 	return nullptr;
 }

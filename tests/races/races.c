@@ -458,41 +458,61 @@ static void promise_is_settled(int got)
 static hd_queue *queue;
 static _Atomic int put_sum, taken_sum, put_count;
 
-static void new_queue(size_t capacity)
+/* An item is a number; in an ordered queue it is its key. */
+static void use_queue(hd_queue *q)
 {
-	queue = hd_queue_new(sizeof(int), capacity);
+	queue = q;
 	MUST(queue != NULL);
 	put_sum = taken_sum = put_count = 0;
 }
+static void put_first(void)
+{
+	int64_t item = 1000;
+
+	MUST(hd_queue_put(queue, &item, HD_FOREVER) == 0);
+	put_sum = (int)item;
+	put_count = 1;
+}
 static void new_empty_queue(void)
 {
-	new_queue(0);
+	use_queue(hd_queue_new(sizeof(int64_t), 0));
 }
 static void new_full_queue(void)
 {
-	int item = 1000;
-
-	new_queue(1);
-	MUST(hd_queue_put(queue, &item, HD_FOREVER) == 0);
-	put_sum = item;
-	put_count = 1;
+	use_queue(hd_queue_new(sizeof(int64_t), 1));
+	put_first();
+}
+static void new_empty_order(void)
+{
+	use_queue(hd_queue_new_ordered(sizeof(int64_t), 0, 0));
+}
+static void new_full_order(void)
+{
+	use_queue(hd_queue_new_ordered(sizeof(int64_t), 1, 0));
+	put_first();
+}
+static void new_rendezvous(void)
+{
+	use_queue(hd_queue_new_rendezvous(sizeof(int64_t)));
 }
 
 static int wait_next(hd_time until)
 {
-	int item = 0, err = hd_queue_next(queue, &item, until);
+	int64_t item = 0;
+	int err = hd_queue_next(queue, &item, until);
 
 	if (err == 0)
-		taken_sum += item;
+		taken_sum += (int)item;
 	return err;
 }
 
 static int wait_put(hd_time until)
 {
-	int item = 1 << put_count++, err = hd_queue_put(queue, &item, until);
+	int64_t item = 1 << put_count++;
+	int err = hd_queue_put(queue, &item, until);
 
 	if (err == 0)
-		put_sum += item;
+		put_sum += (int)item;
 	return err;
 }
 
@@ -508,6 +528,18 @@ static void take_item(void)
 	MUST(err == 0 || err == -EPIPE);
 }
 
+/* At a rendezvous the giver waits too: if the victim did not meet it, another process must. */
+static void put_instead(bool got)
+{
+	if (!got)
+		put_item();
+}
+static void take_instead(bool got)
+{
+	if (!got)
+		take_item();
+}
+
 static void close_queue(void)
 {
 	MUST(hd_queue_close(queue) == 0);
@@ -515,11 +547,11 @@ static void close_queue(void)
 
 static void items_add_up(int got)
 {
-	int item;
+	int64_t item;
 
 	(void)got;
 	while (hd_queue_try_next(queue, &item) == 0)
-		taken_sum += item;
+		taken_sum += (int)item;
 	MUST(put_sum == taken_sum);
 	hd_queue_drop(queue);
 }
@@ -530,15 +562,15 @@ static hd_queue *other;
 
 static void new_choice(void)
 {
-	new_queue(0);
+	new_empty_queue();
 	other = queue;
-	new_queue(1);
+	use_queue(hd_queue_new(sizeof(int64_t), 1));
 	new_semaphore();
 }
 
 static int wait_choice(hd_time until)
 {
-	int a = 0, b = 0;
+	int64_t a = 0, b = 0;
 	struct hd_case cases[] = { hd_case_next(queue, &a), hd_case_semaphore(&semaphore), hd_case_next(other, &b) };
 	int i = hd_select(cases, 3, until);
 
@@ -546,35 +578,89 @@ static int wait_choice(hd_time until)
 		return i;
 	MUST(i < 3 && (a == 0 || i == 0) && (b == 0 || i == 2));
 	if (cases[i].err == 0)
-		taken_sum += i == 1 ? 500 : a + b;
+		taken_sum += i == 1 ? 500 : (int)(a + b);
 	return cases[i].err;
 }
 
 static void give_choice(void)
 {
-	int item = 100;
+	int64_t item = 100;
 
 	if (given++ % 2 == 0) {
 		int err = hd_queue_put(queue, &item, HD_FOREVER);
 		MUST(err == 0 || err == -EPIPE);
-		put_sum += err == 0 ? item : 0;
+		put_sum += err == 0 ? (int)item : 0;
 		return;
 	}
 	MUST(hd_semaphore_signal(&semaphore) == 0);
 	put_sum += 500;
 	item = 3;
 	MUST(hd_queue_put(other, &item, HD_FOREVER) == 0);
-	put_sum += item;
+	put_sum += (int)item;
 }
 
 static void choices_add_up(int got)
 {
-	int item;
+	int64_t item;
 
 	while (hd_semaphore_try_wait(&semaphore) == 0)
 		taken_sum += 500;
 	while (hd_queue_try_next(other, &item) == 0)
-		taken_sum += item;
+		taken_sum += (int)item;
+	hd_queue_drop(other);
+	items_add_up(got);
+}
+
+/* ---- select at two rendezvous: to take at one or to put at the other; the giver selects too, the other way round ---- */
+
+static void new_two_rendezvous(void)
+{
+	new_rendezvous();
+	other = queue;
+	new_rendezvous();
+}
+
+static int meet(hd_queue *takes, hd_queue *puts, hd_time until)
+{
+	int64_t a = 0, b = 1 << put_count++;
+	struct hd_case cases[] = { hd_case_next(takes, &a), hd_case_put(puts, &b) };
+	int i = hd_select(cases, 2, until);
+
+	if (i < 0)
+		return i;
+	MUST(i < 2 && (a == 0 || i == 0));
+	if (cases[i].err == 0 && i == 0)
+		taken_sum += (int)a;
+	else if (cases[i].err == 0)
+		put_sum += (int)b;
+	return cases[i].err;
+}
+
+static int wait_to_meet(hd_time until)
+{
+	return meet(queue, other, until);
+}
+
+static void give_meeting(void)
+{
+	int err = meet(other, queue, HD_FOREVER);
+	MUST(err == 0 || err == -EPIPE);
+}
+
+static void meet_instead(bool got)
+{
+	int err = got ? 0 : wait_to_meet(HD_FOREVER);
+	MUST(err == 0 || err == -EPIPE);
+}
+
+static void close_two(void)
+{
+	close_queue();
+	MUST(hd_queue_close(other) == 0);
+}
+
+static void meetings_add_up(int got)
+{
 	hd_queue_drop(other);
 	items_add_up(got);
 }
@@ -662,6 +748,13 @@ static const struct primitive primitives[] = {
 	{ "promise", new_promise, wait_promise, set_promise, 1, fail_promise, promise_is_settled, NULL, false, false },
 	{ "queue, to take", new_empty_queue, wait_next, put_item, 2, close_queue, items_add_up, NULL, false, false },
 	{ "queue, to put", new_full_queue, wait_put, take_item, 2, close_queue, items_add_up, NULL, false, false },
+	{ "ordered queue, to take", new_empty_order, wait_next, put_item, 2, close_queue, items_add_up, NULL, false, false },
+	{ "ordered queue, to put", new_full_order, wait_put, take_item, 2, close_queue, items_add_up, NULL, false, false },
+	{ "rendezvous, to take", new_rendezvous, wait_next, put_item, 2, close_queue, items_add_up, take_instead, false,
+	  false },
+	{ "rendezvous, to put", new_rendezvous, wait_put, take_item, 2, close_queue, items_add_up, put_instead, false, false },
+	{ "rendezvous, select", new_two_rendezvous, wait_to_meet, give_meeting, 2, close_two, meetings_add_up, meet_instead,
+	  false, false },
 	{ "select", new_choice, wait_choice, give_choice, 2, close_queue, choices_add_up, NULL, false, false },
 	{ "join", new_target, wait_join, let_target_end, 1, NULL, target_is_joined_once, NULL, true, false },
 	{ "group", new_group, wait_group, let_target_end, 1, NULL, nobody_is_left, NULL, true, false },

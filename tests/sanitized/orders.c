@@ -358,8 +358,14 @@ static void *all(void *arg)
 		together(waitgroup_give, waitgroup_take, way);
 		once = (struct hd_once){ 0 };
 		together(once_do, once_do, way);
-		for (size_t capacity = 0; capacity < 3; capacity++) {
-			queue = hd_queue_new(sizeof(struct item), capacity);
+		for (size_t kind = 0; kind < 6; kind++) {
+			if (kind < 3)
+				queue = hd_queue_new(sizeof(struct item), kind);
+			else if (kind < 5)
+				queue = hd_queue_new_ordered(sizeof(struct item), kind - 3,
+							     0); /* each key is above the one before */
+			else
+				queue = hd_queue_new_rendezvous(sizeof(struct item));
 			together(queue_give, queue_take, way);
 			hd_queue_drop(queue);
 		}
