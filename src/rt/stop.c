@@ -266,8 +266,8 @@ static uint64_t all_switches(struct hd__sched *sched)
 	return sum;
 }
 
-/* How long to wait before the kernel threads are counted again, when no process has run for so long: the end of a thread that heddle did
- * not start tells nobody. So a deadlock is declared a second after the end of the last such thread, or a quarter of the time that all
+/* How long to wait before the kernel threads are counted again, when no process has run for so long: heddle is not told
+ * when a thread ends that it did not start. So a deadlock is declared a second after the end of the last such thread, or a quarter of the time that all
  * had waited by then, at most a minute; and a runtime that is fed by such threads hardly ever wakes up to count them. */
 static hd_time count_again_after(hd_time waited)
 {
