@@ -241,7 +241,7 @@ static void say(struct hd_worker *w, struct hd__flow *flow, uint32_t generation)
 static struct hd__fd *record_of(struct hd__sched *sched, const struct hd__happening *event)
 {
 	int fd = (int)(uint32_t)event->whose;
-	return &ld_acq(&sched->io)->chunks[fd / CHUNK][fd % CHUNK];
+	return &ld_acq(&ld_acq(&sched->io)->chunks[fd / CHUNK])[fd % CHUNK]; /* pairs with get_or_make */
 }
 
 static void happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *event)
