@@ -1,0 +1,103 @@
+/* What a review of the io room has found: kernel answers that mean something else than they seem to, and races around the end of a
+ * descriptor. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <heddle.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "io/common.h"
+
+static void run_first(hd_entry first)
+{
+	WORKERS(w) run_on(w, first, NULL);
+}
+
+/* ---- connections that do not come about ---- */
+
+/* A listening socket of the loopback net whose backlog is full: a further connection stays under way. */
+static int full_listener(struct sockaddr_in *at, int fillers[4])
+{
+	socklen_t size = sizeof *at;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	CHECK_EQ(bind(fd, (struct sockaddr *)at, sizeof *at), 0);
+	CHECK_EQ(listen(fd, 0), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)at, &size), 0);
+	for (int i = 0; i < 4; i++) {
+		fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)!connect(fillers[i], (struct sockaddr *)at, sizeof *at);
+	}
+	return fd;
+}
+
+static void *connect_in_vain(void *arg)
+{
+	struct sockaddr_in at;
+	int fillers[4], listener = full_listener(&at, fillers), fd = hd_socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQ(hd_connect(fd, (struct sockaddr *)&at, sizeof at, hd_after(HD_MS(50))), -ETIMEDOUT);
+	/* It is under way still: a second call waits for the same. */
+	CHECK_EQ(hd_connect(fd, (struct sockaddr *)&at, sizeof at, hd_after(HD_MS(50))), -ETIMEDOUT);
+	CHECK_EQ(hd_close(fd), 0);
+	for (int i = 0; i < 4; i++)
+		close(fillers[i]);
+	close(listener);
+	return arg;
+}
+
+HD_TEST(net_connect_that_is_under_way_at_its_deadline_has_not_succeeded)
+{
+	if (!hd_is_simulated())
+		run_first(connect_in_vain);
+}
+
+/* ---- a Unix listener whose backlog is full ---- */
+
+static void *connect_to(void *arg)
+{
+	int fd = hd_socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK_EQ(hd_connect(fd, arg, sizeof(struct sockaddr_un), HD_FOREVER), 0);
+	CHECK_EQ(hd_write(fd, "x", 1, HD_FOREVER), 1);
+	CHECK_EQ(hd_close(fd), 0);
+	return NULL;
+}
+
+static void *connect_when_there_is_room(void *arg)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	hd_pid pids[4];
+	char byte;
+	int listener = hd_socket(AF_UNIX, SOCK_STREAM, 0), one;
+
+	memcpy(at.sun_path + 1, &(int[2]){ getpid(), listener }, 2 * sizeof(int));
+	CHECK_EQ(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+	CHECK_EQ(listen(listener, 0), 0);
+	for (int i = 0; i < 4; i++)
+		pids[i] = spawned(connect_to, &at);
+	CHECK_EQ(hd_sleep(HD_MS(5)), 0);
+	for (int i = 0; i < 4; i++) {
+		one = hd_accept(listener, NULL, NULL, 0, HD_FOREVER);
+		CHECK(one >= 0);
+		CHECK_EQ(hd_read(one, &byte, 1, HD_FOREVER), 1);
+		CHECK_EQ(hd_close(one), 0);
+	}
+	for (int i = 0; i < 4; i++)
+		joined(pids[i]);
+	CHECK_EQ(hd_close(listener), 0);
+	return arg;
+}
+
+HD_TEST(net_connect_waits_for_room_at_a_unix_listener)
+{
+	if (!hd_is_simulated())
+		run_first(connect_when_there_is_room);
+}
