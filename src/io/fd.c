@@ -131,7 +131,9 @@ void hd__fd_pass_turn(struct hd__flow *flow)
 	hd__waitq_lock(&flow->waiters);
 	HD_ASSERT(ld_rlx(&flow->owner) == self_of(w), "a process passed on a turn that it did not have");
 	flow->busy = false;
-	if (likely(flow->locks == 0) || flow->closing)
+	if (unlikely(flow->closing))
+		flow->locks = 0; /* or hd_close would take the turn from the next process, which is about to pass it on */
+	if (likely(flow->locks == 0))
 		x = pass_on(w, flow);
 	hd__waitq_unlock(&flow->waiters);
 	if (x != NULL)
@@ -147,8 +149,8 @@ int hd__fd_keep_turn(struct hd__flow *flow)
 	hd__waitq_lock(&flow->waiters);
 	int err = flow->closing ? -EBADF : flow->locks == UINT16_MAX ? -EAGAIN : 0;
 	flow->busy = false;
-	flow->locks += err == 0;
-	if (flow->closing || flow->locks == 0)
+	flow->locks = flow->closing ? 0 : (uint16_t)(flow->locks + (err == 0));
+	if (flow->locks == 0)
 		x = pass_on(w, flow);
 	hd__waitq_unlock(&flow->waiters);
 	if (x != NULL)
@@ -595,16 +597,22 @@ static bool is_known(struct hd__fd *f)
 	       ld_acq(&f->writing.owner) != 0;
 }
 
-/* The record of fd, if there is one, and it has been used. */
-static struct hd__fd *find_known(struct hd__sched *sched, int fd)
+/* The record of fd, if there is one. */
+static struct hd__fd *find_made(struct hd__sched *sched, int fd)
 {
 	int err;
 	struct hd__io *io = sched != NULL ? ld_acq(&sched->io) : NULL;
 
 	if (io == NULL || fd < 0 || fd >= CHUNK * CHUNKS || ld_acq(&io->chunks[fd / CHUNK]) == NULL)
 		return NULL;
-	struct hd__fd *f = hd__fd_get(sched, fd, &err);
-	return is_known(f) ? f : NULL;
+	return hd__fd_get(sched, fd, &err);
+}
+
+/* And it has been used. */
+static struct hd__fd *find_known(struct hd__sched *sched, int fd)
+{
+	struct hd__fd *f = find_made(sched, fd);
+	return f != NULL && is_known(f) ? f : NULL;
 }
 
 static struct hd__sched *begin_plain(void)
@@ -630,10 +638,31 @@ int hd_fd_forget(int fd)
 	return err;
 }
 
+/* An operation that began when all was forgotten, but the number not yet closed, may wait for what is gone: it tries again, and the kernel tells it. */
+static void tell_late(struct hd__sched *sched, int fd)
+{
+	struct hd__fd *f = find_made(sched, fd);
+
+	if (likely(f == NULL || (!is_known(f) && ld_seq(&f->watching) == 0)))
+		return;
+	struct hd_worker *w = hd__enter_call();
+	say(w, &f->reading, ld_acq(&f->reading.generation));
+	say(w, &f->writing, ld_acq(&f->writing.generation));
+	hd__fd_tell(w, f, ld_acq(&f->reading.generation), HD__GRANTED);
+	hd__leave_call(w);
+}
+
 int hd_close(int fd)
 {
 	int err = hd_fd_forget(fd);
-	return err != 0 ? err : hd__os_close(fd);
+
+	if (err != 0)
+		return err;
+	err = hd__os_close(fd);
+	struct hd__sched *sched = begin_plain();
+	tell_late(sched, fd);
+	end_plain(sched);
+	return err;
 }
 
 /* On a process or a plain thread inside the gate. */

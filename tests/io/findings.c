@@ -101,3 +101,87 @@ HD_TEST(net_connect_waits_for_room_at_a_unix_listener)
 	if (!hd_is_simulated())
 		run_first(connect_when_there_is_room);
 }
+
+/* ---- the end of a descriptor ---- */
+
+static void *read_once(void *arg)
+{
+	char byte;
+
+	CHECK_EQ(hd_read(*(int *)arg, &byte, 1, HD_FOREVER), -EBADF);
+	return NULL;
+}
+
+static void *poll_once(void *arg)
+{
+	struct pollfd p = { .fd = *(int *)arg, .events = POLLIN };
+
+	CHECK_EQ(hd_fd_poll(&p, 1, HD_FOREVER), 1);
+	CHECK_EQ(p.revents, POLLNVAL);
+	return NULL;
+}
+
+static void *close_it(void *arg)
+{
+	CHECK_EQ(hd_close(*(int *)arg), 0);
+	return NULL;
+}
+
+static void *close_under_beginners(void *arg)
+{
+	int rounds = hd_is_simulated() ? 2 : 2000;
+
+	for (int i = 0; i < rounds; i++) {
+		int pair[2];
+		CHECK_EQ(hd_pipe(pair), 0);
+		hd_pid pids[3] = { spawned(close_it, &pair[0]), spawned(read_once, &pair[0]), spawned(poll_once, &pair[0]) };
+		for (int k = 0; k < 3; k++)
+			joined(pids[k]);
+		CHECK_EQ(hd_close(pair[1]), 0);
+	}
+	return arg;
+}
+
+HD_TEST(io_close_ends_calls_that_begin_meanwhile)
+{
+	run_first(close_under_beginners);
+}
+
+/* ---- a lock, and a close ---- */
+
+static void *lock_and_read(void *arg)
+{
+	char byte;
+	int fd = *(int *)arg, err = hd_fd_lock(fd, HD_FD_READING, HD_FOREVER);
+
+	CHECK(err == 0 || err == -EBADF);
+	CHECK_EQ(hd_read(fd, &byte, 1, HD_FOREVER), -EBADF);
+	if (err == 0)
+		CHECK_EQ(hd_fd_unlock(fd, HD_FD_READING), -EPERM);
+	return NULL;
+}
+
+static void *close_under_lock(void *arg)
+{
+	int rounds = hd_is_simulated() ? 2 : 2000;
+
+	for (int i = 0; i < rounds; i++) {
+		int pair[2];
+		CHECK_EQ(hd_pipe(pair), 0);
+		hd_pid holder = spawned(lock_and_read, &pair[0]);
+		when_it_waits(holder, HD_WAIT_FD_READ);
+		hd_pid pids[7] = { spawned(close_it, &pair[0]) };
+		for (int k = 1; k < 7; k++)
+			pids[k] = spawned(read_once, &pair[0]);
+		for (int k = 0; k < 7; k++)
+			joined(pids[k]);
+		joined(holder);
+		CHECK_EQ(hd_close(pair[1]), 0);
+	}
+	return arg;
+}
+
+HD_TEST(fd_lock_of_a_reader_is_taken_away_by_close)
+{
+	run_first(close_under_lock);
+}
