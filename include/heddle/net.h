@@ -29,7 +29,8 @@ HD_API HD_MUST_USE int hd_accept(int fd, struct sockaddr *address, unsigned *siz
  * socket whose listener has no room waits for some. */
 HD_API HD_MUST_USE int hd_connect(int fd, const struct sockaddr *address, unsigned size, hd_time until);
 
-/* As recv(2), recvfrom(2), recvmsg(2); with MSG_WAITALL all of it, unless the connection ends. */
+/* As recv(2), recvfrom(2), recvmsg(2); with MSG_WAITALL all of it, unless the connection ends; MSG_PEEK tells what is there, also with
+ * MSG_WAITALL. */
 HD_API HD_MUST_USE ssize_t hd_sock_recv(int fd, void *data, size_t n, int flags, hd_time until);
 HD_API HD_MUST_USE ssize_t hd_sock_recvfrom(int fd, void *data, size_t n, int flags, struct sockaddr *address, unsigned *size,
 					    hd_time until);

@@ -421,17 +421,22 @@ static ssize_t go_on(struct hd__fd *f, struct hd__flow *flow, struct hd__op *op,
 		if (unlikely((n = hd__fd_learn(f, op->fd)) != 0))
 			break;
 		uint32_t edges = ld_acq(&flow->edges); /* pairs with say */
-		bool try = flow->drained != edges + 1 || last || ld_rlx(&f->how) == HD__BY_FILE;
-		n = try ? op->attempt(op, ld_rlx(&f->how)) : -EAGAIN;
+		enum hd__how how = ld_rlx(&f->how);
+		if (unlikely(how == HD__HOW_UNKNOWN))
+			continue; /* the process that has the other turn has found another descriptor there */
+		bool try = flow->drained != edges + 1 || last || how == HD__BY_FILE || op->apart;
+		op->offered = op->wanted;
+		n = try ? op->attempt(op, how) : -EAGAIN;
 		if (likely(n >= 0)) {
 			done += n;
 			op->wanted -= (size_t)n < op->wanted ? (size_t)n : op->wanted; /* MSG_TRUNC tells more than fitted */
-			if (op->wanted > 0 && n > 0 && op->by_count && f->stream && !ld_rlx(&f->hung_up))
+			if ((size_t)n < op->offered && n > 0 && op->by_count && f->stream && !ld_seq(&f->hung_up))
 				st_rlx(&flow->drained, edges + 1);
 			if (!op->whole || op->wanted == 0 || n == 0)
 				return done;
 		} else if (n == -EAGAIN) {
-			st_rlx(&flow->drained, edges + 1);
+			if (likely(!op->apart))
+				st_rlx(&flow->drained, edges + 1);
 			n = last ? -ETIMEDOUT : wait_for_kernel(f, flow, op, edges, until);
 			if (n != 0 && (n != -ETIMEDOUT || last))
 				break;

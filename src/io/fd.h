@@ -68,7 +68,7 @@ void hd__fd_born_own(int fd);
 /* An operation on a descriptor. */
 struct hd__op {
 	/* Tries it, without blocking the worker: a count or -errno; -EAGAIN when it would have to wait for the poller, -ECANCELED when hd__heed must
-	 * follow. `wanted` is what it could have moved. */
+	 * follow. */
 	ssize_t (*attempt)(struct hd__op *op, enum hd__how how);
 	struct hd__fd *f; /* of fd; NULL on a plain thread. hd__fd_do sets it, and `until` */
 	hd_time until;
@@ -77,7 +77,9 @@ struct hd__op {
 	enum hd_wait why;   /* what hd_process_info tells; 0: by `way` */
 	bool whole;	    /* it goes on until `wanted` is 0 */
 	bool by_count;	    /* a short count says that there is no more */
+	bool apart;	    /* it asks for something else than what the flow knows of: it is always tried, and its -EAGAIN says nothing of the flow */
 	size_t all, wanted; /* bytes to move; still to move */
+	size_t offered;	    /* what the last attempt could have moved: `wanted`, or less if that has many parts */
 	const struct iovec *iov;
 	int n;
 	struct msghdr *message;
@@ -93,9 +95,9 @@ ssize_t hd__fd_do(struct hd__op *op, hd_time until);
 /* f->how and what belongs to it are known. In the caller's turn, or use. Returns 0, -EBADF. */
 int hd__fd_learn(struct hd__fd *f, int fd);
 
-/* The bytes of op->iov that are still to be moved, or their beginning. Returns how many parts they have. */
+/* The bytes of op->iov that are still to be moved, or their beginning: so many are offered. Returns how many parts they have. */
 #define HD__PARTS 16
-int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS]);
+int hd__op_rest(struct hd__op *op, struct iovec parts[HD__PARTS]);
 
 /* How much a vector is in all; -EINVAL if it has too many parts, or is more than a count can say. */
 ssize_t hd__iov_sum(const struct iovec *iov, size_t n);

@@ -95,7 +95,7 @@ int hd_connect(int fd, const struct sockaddr *address, unsigned size, hd_time un
 /* ---- messages ---- */
 
 /* Of a stream, what has not been moved yet; what goes beside the bytes has gone with the first of them. */
-static struct msghdr remaining(const struct hd__op *op, struct iovec parts[HD__PARTS])
+static struct msghdr remaining(struct hd__op *op, struct iovec parts[HD__PARTS])
 {
 	struct msghdr m = *op->message;
 
@@ -130,6 +130,8 @@ static ssize_t try_sendmsg(struct hd__op *op, enum hd__how how)
 	return hd__os_sendmsg(op->fd, &m, op->flags);
 }
 
+#define ASIDE (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE) /* with these, a call does not take the next bytes */
+
 static ssize_t exchange(int fd, enum hd__way way, struct msghdr *message, int flags, hd_time until)
 {
 	ssize_t all = hd__iov_sum(message->msg_iov, message->msg_iovlen);
@@ -139,8 +141,9 @@ static ssize_t exchange(int fd, enum hd__way way, struct msghdr *message, int fl
 	struct hd__op op = { .attempt = way == HD__READING ? try_recvmsg : try_sendmsg,
 			     .fd = fd,
 			     .way = way,
-			     .whole = way == HD__WRITING || (flags & MSG_WAITALL && hd__os_is_stream(fd)),
-			     .by_count = !(flags & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE)),
+			     .whole = way == HD__WRITING || (flags & MSG_WAITALL && !(flags & ASIDE) && hd__os_is_stream(fd)),
+			     .by_count = !(flags & ASIDE),
+			     .apart = flags & (MSG_OOB | MSG_ERRQUEUE), /* which have queues of their own */
 			     .all = (size_t)all,
 			     .wanted = (size_t)all,
 			     .iov = message->msg_iov,

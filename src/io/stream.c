@@ -20,15 +20,17 @@ ssize_t hd__iov_sum(const struct iovec *iov, size_t n)
 	return (ssize_t)all;
 }
 
-int hd__op_rest(const struct hd__op *op, struct iovec parts[HD__PARTS])
+int hd__op_rest(struct hd__op *op, struct iovec parts[HD__PARTS])
 {
 	size_t skip = op->all - op->wanted;
 	int i = 0, n = 0;
 
 	while (i < op->n && skip >= op->iov[i].iov_len)
 		skip -= op->iov[i++].iov_len;
+	op->offered = 0;
 	for (; i < op->n && n < HD__PARTS; i++, n++) {
 		parts[n] = (struct iovec){ (char *)op->iov[i].iov_base + skip, op->iov[i].iov_len - skip };
+		op->offered += parts[n].iov_len;
 		skip = 0;
 	}
 	return n;
@@ -40,6 +42,8 @@ static ssize_t attempt(struct hd__op *op, enum hd__how how)
 	const struct iovec *iov = op->iov;
 	int n = op->n;
 
+	if (unlikely(op->all == 0 && (op->way == HD__READING || n == 0)))
+		return 0; /* as read(2): recv would wait, or take a datagram */
 	if (how == HD__BY_FILE)
 		return hd__file_move(op, -1);
 	if (op->wanted != op->all) {

@@ -102,6 +102,137 @@ HD_TEST(net_connect_waits_for_room_at_a_unix_listener)
 		run_first(connect_when_there_is_room);
 }
 
+/* ---- a vector of many parts ---- */
+
+#define PARTS 60 /* of one byte, each behind an empty one: as many as heddle goes on with are less than a pipe holds */
+
+static void *write_parts(void *arg)
+{
+	static char data[PARTS];
+	struct iovec parts[2 * PARTS] = { { NULL, 0 } };
+	int fd = *(int *)arg;
+	static char full[65536 - 10];
+
+	for (int i = 0; i < PARTS; i++) {
+		data[i] = (char)i;
+		parts[2 * i + 1] = (struct iovec){ data + i, 1 };
+	}
+	if (!hd_is_simulated()) /* there is little room */
+		CHECK_EQ(hd_write(fd, full, sizeof full, HD_FOREVER), sizeof full);
+	CHECK_EQ(hd_writev(fd, parts, 2 * PARTS, HD_FOREVER), PARTS);
+	return NULL;
+}
+
+static void *read_parts(void *arg)
+{
+	static char data[65536];
+	int pair[2];
+
+	CHECK_EQ(hd_pipe(pair), 0);
+	hd_pid pid = spawned(write_parts, &pair[1]);
+	if (!hd_is_simulated()) {
+		when_it_waits(pid, HD_WAIT_FD_WRITE);
+		CHECK_EQ(hd_read_full(pair[0], data, 65536 - 10, HD_FOREVER), 65536 - 10);
+	}
+	CHECK_EQ(hd_read_full(pair[0], data, PARTS, HD_FOREVER), PARTS);
+	for (int i = 0; i < PARTS; i++)
+		CHECK_EQ(data[i], (char)i);
+	joined(pid);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	return arg;
+}
+
+HD_TEST(io_vector_of_many_parts_is_written_whole)
+{
+	run_first(read_parts);
+}
+
+/* ---- nothing to read ---- */
+
+static void *read_nothing(void *arg)
+{
+	int pair[2];
+	char byte;
+
+	CHECK_EQ(hd_socketpair(AF_UNIX, SOCK_STREAM, pair), 0);
+	CHECK_EQ(hd_read(pair[0], &byte, 0, HD_FOREVER), 0);
+	CHECK_EQ(hd_readv(pair[0], NULL, 0, HD_FOREVER), 0);
+	CHECK_EQ(hd_writev(pair[0], NULL, 0, HD_FOREVER), 0);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	CHECK_EQ(hd_pipe(pair), 0);
+	CHECK_EQ(hd_read(pair[0], &byte, 0, HD_FOREVER), 0);
+	CHECK_EQ(hd_readv(pair[0], NULL, 0, HD_FOREVER), 0);
+	CHECK_EQ(hd_writev(pair[1], NULL, 0, HD_FOREVER), 0);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	return arg;
+}
+
+HD_TEST(io_reading_no_bytes_does_not_wait)
+{
+	run_first(read_nothing);
+}
+
+/* ---- peeking ---- */
+
+static void *peek_all(void *arg)
+{
+	int pair[2];
+	char data[10];
+
+	CHECK_EQ(hd_socketpair(AF_UNIX, SOCK_STREAM, pair), 0);
+	CHECK_EQ(hd_write(pair[1], "abcde", 5, HD_FOREVER), 5);
+	CHECK_EQ(hd_sock_recv(pair[0], data, 10, MSG_PEEK | MSG_WAITALL, hd_after(HD_MS(20))), 5);
+	CHECK_EQ(memcmp(data, "abcde", 5), 0);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	return arg;
+}
+
+HD_TEST(net_peeking_for_all_tells_no_byte_twice)
+{
+	if (!hd_is_simulated()) /* it knows no flags */
+		run_first(peek_all);
+}
+
+/* ---- -EAGAIN that says nothing of the flow ---- */
+
+static int udp(struct sockaddr_in *at)
+{
+	int fd = hd_socket(AF_INET, SOCK_DGRAM, 0);
+
+	*at = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	CHECK_EQ(bind(fd, (struct sockaddr *)at, sizeof *at), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)at, &(socklen_t){ sizeof *at }), 0);
+	return fd;
+}
+
+static void *ask_for_errors(void *arg)
+{
+	struct sockaddr_in at;
+	int fd = udp(&at);
+	char byte;
+
+	CHECK_EQ(hd_read(fd, &byte, 1, hd_after(HD_MS(1))), -ETIMEDOUT); /* it is watched */
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(hd_sock_sendto(fd, "ab" + i, 1, 0, (struct sockaddr *)&at, sizeof at, HD_FOREVER), 1);
+	CHECK_EQ(hd_read(fd, &byte, 1, HD_FOREVER), 1);
+	CHECK_EQ(hd_sleep(HD_MS(5)), 0); /* what was said of it is heard */
+	CHECK_EQ(hd_sock_recv(fd, &byte, 1, MSG_ERRQUEUE | MSG_DONTWAIT, HD_FOREVER), -EAGAIN);
+	CHECK_EQ(hd_read(fd, &byte, 1, HD_FOREVER), 1);
+	CHECK_EQ(byte, 'b');
+	CHECK_EQ(hd_close(fd), 0);
+	return arg;
+}
+
+HD_TEST(net_empty_error_queue_does_not_hide_data)
+{
+	if (!hd_is_simulated())
+		run_first(ask_for_errors);
+}
+
 /* ---- the end of a descriptor ---- */
 
 static void *read_once(void *arg)
