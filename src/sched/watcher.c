@@ -72,8 +72,11 @@ static void look_outside(struct hd__sched *sched, struct hd_worker *w)
 		return;
 	if (!(attention & HD__OUTSIDE))
 		hd__raise(w, HD__OUTSIDE);
-	else if (switches == 0 && ld_rlx(&sched->board.idlers) > 0)
+	else if (switches == 0 && ld_rlx(&sched->board.idlers) > 0) {
 		sched->doors.poller->happened(sched, NULL, events, sched->doors.poller->wait(w, 0, events, EVENTS));
+		if (ld_seq(&w->attention) & HD__ASLEEP) /* meanwhile; and if its bell has rung, we have heard it in its place */
+			sched->doors.poller->wake(w);
+	}
 }
 
 /* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became
