@@ -4,6 +4,8 @@
  *             woken by the bell.
  * Invariant:  a worker that sleeps does so where `watched` said when it fell asleep: it alone sets that, when it is awake.
  * Callers:    wait: the worker, and others only to look; wake: any thread. */
+#include <errno.h>
+
 #include "os/futex.h"
 #include "os/memory.h"
 #include "io/fd.h"
@@ -42,7 +44,12 @@ int hd__poller_watch(struct hd_worker *w, int fd, uint64_t whose)
 		}
 		st_rel(&w->watched, o);
 	}
-	return hd__os_outside_add(o, fd, whose);
+	int err = hd__os_outside_add(o, fd, whose);
+	if (unlikely(err == -EEXIST)) { /* of an earlier use of the number, with the same open file: what it tells would be dropped */
+		hd__os_outside_remove(o, fd);
+		err = hd__os_outside_add(o, fd, whose);
+	}
+	return err;
 }
 
 void hd__poller_unwatch(struct hd__sched *sched, unsigned poller, int fd)

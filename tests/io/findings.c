@@ -258,13 +258,25 @@ static void *close_it(void *arg)
 	return NULL;
 }
 
+/* A pipe whose first number is not given out again as soon as it is closed: a worker may open its set at any time. */
+static void high_pipe(int pair[2])
+{
+	CHECK_EQ(hd_pipe(pair), 0);
+	if (!hd_is_simulated()) {
+		int high = fcntl(pair[0], F_DUPFD, 500);
+		CHECK(high >= 500);
+		CHECK_EQ(hd_close(pair[0]), 0);
+		pair[0] = high;
+	}
+}
+
 static void *close_under_beginners(void *arg)
 {
 	int rounds = hd_is_simulated() ? 2 : 2000;
 
 	for (int i = 0; i < rounds; i++) {
 		int pair[2];
-		CHECK_EQ(hd_pipe(pair), 0);
+		high_pipe(pair);
 		hd_pid pids[3] = { spawned(close_it, &pair[0]), spawned(read_once, &pair[0]), spawned(poll_once, &pair[0]) };
 		for (int k = 0; k < 3; k++)
 			joined(pids[k]);
@@ -298,7 +310,7 @@ static void *close_under_lock(void *arg)
 
 	for (int i = 0; i < rounds; i++) {
 		int pair[2];
-		CHECK_EQ(hd_pipe(pair), 0);
+		high_pipe(pair);
 		hd_pid holder = spawned(lock_and_read, &pair[0]);
 		when_it_waits(holder, HD_WAIT_FD_READ);
 		hd_pid pids[7] = { spawned(close_it, &pair[0]) };
@@ -315,4 +327,41 @@ static void *close_under_lock(void *arg)
 HD_TEST(fd_lock_of_a_reader_is_taken_away_by_close)
 {
 	run_first(close_under_lock);
+}
+
+/* ---- a number that is the same open file again ---- */
+
+static void *read_byte(void *arg)
+{
+	char byte;
+
+	CHECK_EQ(hd_read(*(int *)arg, &byte, 1, HD_FOREVER), 1);
+	return NULL;
+}
+
+static void *read_copy_again(void *arg)
+{
+	int pair[2], copy;
+	char byte;
+
+	CHECK_EQ(pipe(pair), 0);
+	CHECK_EQ(hd_read(pair[0], &byte, 1, hd_after(HD_MS(1))), -ETIMEDOUT); /* it is watched */
+	copy = dup(pair[0]);
+	close(pair[0]);
+	CHECK_EQ(hd_fd_forget(pair[0]), 0);
+	CHECK_EQ(dup2(copy, pair[0]), pair[0]);
+	hd_pid pid = spawned(read_byte, &pair[0]);
+	when_it_waits(pid, HD_WAIT_FD_READ);
+	CHECK_EQ(hd_write(pair[1], "x", 1, HD_FOREVER), 1);
+	joined(pid);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	close(copy);
+	return arg;
+}
+
+HD_TEST(io_number_of_the_same_open_file_is_heard_of)
+{
+	if (!hd_is_simulated())
+		run_first(read_copy_again);
 }
