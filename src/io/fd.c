@@ -221,8 +221,8 @@ static void say(struct hd_worker *w, struct hd__flow *flow, uint32_t generation)
 	struct hd_waiter *x = NULL;
 
 	/* If no operation is on its way, and the next one will try in any case, there is nothing to say. One that begins at this moment
-	 * tries after the kernel said this. */
-	if (ld_rlx(&flow->owner) == 0 && ld_rlx(&flow->edges) + 1 != ld_rlx(&flow->drained))
+	 * tries after the kernel said this. Pairs with pass_on: what the last operation found drained is visible. */
+	if (ld_seq(&flow->owner) == 0 && ld_rlx(&flow->edges) + 1 != ld_rlx(&flow->drained))
 		return;
 	hd__waitq_lock(&flow->waiters);
 	if (flow->generation == generation) {
@@ -256,7 +256,7 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 		return;
 	}
 	if (event->what & HD__HUNG_UP)
-		st_rlx(&f->hung_up, true); /* if it is an old event, the new descriptor is only read with more care */
+		st_seq(&f->hung_up, true); /* before `say` looks for an owner; if it is an old event, the new descriptor is only read with more care */
 	if (event->what & HD__CAN_READ)
 		say(w, &f->reading, generation);
 	if (event->what & HD__CAN_WRITE)
@@ -450,6 +450,7 @@ static ssize_t go_on(struct hd__fd *f, struct hd__flow *flow, struct hd__op *op,
 			break;
 		}
 	}
+	op->err = (int)n;
 	return done > 0 ? done : n;
 }
 
@@ -481,6 +482,7 @@ static ssize_t do_on_thread(struct hd__op *op, hd_time until)
 			n = n > 0 || n == -EINTR ? 0 : n == 0 ? -ETIMEDOUT : n;
 		}
 	}
+	op->err = (int)n;
 	return done > 0 ? done : n;
 }
 

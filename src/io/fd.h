@@ -79,6 +79,7 @@ struct hd__op {
 	bool by_count;	    /* a short count says that there is no more */
 	bool apart;	    /* it asks for something else than what the flow knows of: it is always tried, and its -EAGAIN says nothing of the flow */
 	size_t all, wanted; /* bytes to move; still to move */
+	int err;	    /* what ended it when something had been moved, but not all; 0: the end */
 	size_t offered;	    /* what the last attempt could have moved: `wanted`, or less if that has many parts */
 	const struct iovec *iov;
 	int n;

@@ -55,22 +55,24 @@ static ssize_t attempt(struct hd__op *op, enum hd__how how)
 	return op->way == HD__READING ? hd__os_read(op->fd, how, iov, n) : hd__os_write(op->fd, how, iov, n);
 }
 
-static ssize_t transfer(int fd, enum hd__way way, const struct iovec *iov, int n, bool whole, hd_time until)
+static ssize_t run(struct hd__op *op, const struct iovec *iov, int n, hd_time until)
 {
 	ssize_t all = n < 0 ? -EINVAL : hd__iov_sum(iov, (size_t)n);
 
 	if (all < 0)
 		return all;
-	struct hd__op op = { .attempt = attempt,
-			     .fd = fd,
-			     .way = way,
-			     .whole = whole,
-			     .by_count = true,
-			     .wanted = (size_t)all,
-			     .all = (size_t)all,
-			     .iov = iov,
-			     .n = n };
-	return hd__fd_do(&op, until);
+	op->attempt = attempt;
+	op->by_count = true;
+	op->wanted = op->all = (size_t)all;
+	op->iov = iov;
+	op->n = n;
+	return hd__fd_do(op, until);
+}
+
+static ssize_t transfer(int fd, enum hd__way way, const struct iovec *iov, int n, bool whole, hd_time until)
+{
+	struct hd__op op = { .fd = fd, .way = way, .whole = whole };
+	return run(&op, iov, n, until);
 }
 
 static ssize_t transfer_one(int fd, enum hd__way way, void *data, size_t n, bool whole, hd_time until)
@@ -106,16 +108,16 @@ ssize_t hd_writev(int fd, const struct iovec *iov, int n, hd_time until)
 
 int hd_write_all(int fd, const void *data, size_t n, hd_time until)
 {
-	const char *from = data;
+	struct hd__op op = { .fd = fd, .way = HD__WRITING, .whole = true };
+	struct iovec one = { (void *)(uintptr_t)data, n };
+	ssize_t done = n > 0 ? run(&op, &one, 1, until) : 0;
 
-	while (n > 0) {
-		ssize_t written = hd_write(fd, from, n, until);
-		if (written < 0)
-			return (int)written;
-		from += written;
-		n -= (size_t)written;
-	}
-	return 0;
+	if (done < 0 || (size_t)done == n)
+		return done < 0 ? (int)done : 0;
+	/* A second call would be another turn. */
+	if (op.err == -ECANCELED)
+		hd__heed(); /* does not return if the caller must end */
+	return op.err != 0 ? op.err : -EIO;
 }
 
 int hd_pipe(int fds[2])

@@ -365,3 +365,63 @@ HD_TEST(io_number_of_the_same_open_file_is_heard_of)
 	if (!hd_is_simulated())
 		run_first(read_copy_again);
 }
+
+/* ---- all of it, in one turn ---- */
+
+static void *write_until_soon(void *arg)
+{
+	static char data[100000];
+	int *fds = arg;
+
+	memset(data, 'a', sizeof data);
+	int err = hd_write_all(fds[1], data, hd_is_simulated() ? 40 : sizeof data, hd_after(HD_US(300)));
+	CHECK(err == 0 || err == -ETIMEDOUT || err == -EBADF);
+	return NULL;
+}
+
+static void *write_other(void *arg)
+{
+	int *fds = arg;
+
+	CHECK_EQ(hd_write(fds[1], "b", 1, HD_FOREVER), 1);
+	CHECK_EQ(hd_sleep(HD_US(200)), 0);
+	CHECK_EQ(hd_close(fds[1]), 0);
+	return NULL;
+}
+
+static void *write_all_or_not(void *arg)
+{
+	static char data[30000];
+	int rounds = hd_is_simulated() ? 1 : 300;
+
+	for (int i = 0; i < rounds; i++) {
+		int pair[2];
+		ssize_t n;
+		bool other = false, mixed = false;
+
+		CHECK_EQ(hd_pipe(pair), 0);
+		hd_pid writer = spawned(write_until_soon, pair);
+		struct hd_process_info info = { .state = HD_READY };
+		for (int k = 0; k < 1000 && info.state != HD_WAITING; k++) {
+			hd_yield();
+			CHECK_EQ(hd_process_info(writer, &info), 0);
+		}
+		hd_pid second = spawned(write_other, pair);
+		CHECK_EQ(hd_sleep(HD_US(300)), 0);
+		while ((n = hd_read(pair[0], data, sizeof data, HD_FOREVER)) > 0)
+			for (ssize_t k = 0; k < n; k++) {
+				mixed |= other && data[k] == 'a';
+				other |= data[k] == 'b';
+			}
+		joined(second);
+		joined(writer);
+		CHECK(!mixed);
+		CHECK_EQ(hd_close(pair[0]), 0);
+	}
+	return arg;
+}
+
+HD_TEST(io_write_all_takes_one_turn)
+{
+	run_first(write_all_or_not);
+}
