@@ -141,6 +141,35 @@ void hd__fd_pass_turn(struct hd__flow *flow)
 	hd__leave_call(w);
 }
 
+static void forsake(struct hd__flow *flow)
+{
+	struct hd_waiter *x = NULL;
+
+	if (ld_acq(&flow->owner) <= 0)
+		return; /* none, or a thread's */
+	hd__waitq_lock(&flow->waiters);
+	if (ld_rlx(&flow->owner) > 0) {
+		flow->locks = 0;
+		x = pass_on(NULL, flow);
+	}
+	hd__waitq_unlock(&flow->waiters);
+	if (x != NULL)
+		hd__unpark_claimed(NULL, x);
+}
+
+void hd__io_forsake(struct hd__sched *sched)
+{
+	struct hd__io *io = ld_acq(&sched->io);
+
+	for (int i = 0; io != NULL && i < CHUNKS; i++) {
+		struct hd__fd *chunk = ld_acq(&io->chunks[i]);
+		for (int k = 0; chunk != NULL && k < CHUNK; k++) {
+			forsake(&chunk[k].reading);
+			forsake(&chunk[k].writing);
+		}
+	}
+}
+
 int hd__fd_keep_turn(struct hd__flow *flow)
 {
 	struct hd_worker *w = hd__enter_call();

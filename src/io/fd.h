@@ -129,7 +129,10 @@ int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly);
 /* Something has happened to n descriptors (the poller's). */
 void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n);
 
-/* The runtime ends. */
+/* The runtime ends: all processes are gone, and if one was abandoned in its turn, a plain thread may wait for that in hd_close. */
+void hd__io_forsake(struct hd__sched *sched);
+
+/* And no plain thread is inside. */
 void hd__io_drop(struct hd__sched *sched);
 
 /* In a forked child: closes its copies of what the program does not know, the sets that its parent's workers sleep in and the descriptors of

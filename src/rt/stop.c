@@ -14,6 +14,7 @@
  * Callers:   the workers; hd_shutdown and hd_hold_open from any thread. */
 #include <errno.h>
 
+#include "io/fd.h"
 #include "io/pool.h"
 #include "os/lock.h"
 #include "os/memory.h"
@@ -228,6 +229,7 @@ void hd__stop_finish(struct hd__sched *sched)
 		}
 		/* A plain thread may be inside for long. What it posts meanwhile is looked at now and then. */
 		if (!left && !empty) {
+			hd__io_forsake(sched);
 			hd__gate_wait(hd__os_clock.now(&hd__os_clock) + pause);
 			if (pause < PAUSE_MAX)
 				pause *= 2;

@@ -6,6 +6,8 @@
 #include <heddle.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -424,4 +426,50 @@ static void *write_all_or_not(void *arg)
 HD_TEST(io_write_all_takes_one_turn)
 {
 	run_first(write_all_or_not);
+}
+
+/* ---- a plain thread closes what a process is abandoned with ---- */
+
+static struct {
+	int pair[2];
+	int go; /* atomic */
+	pthread_t thread;
+} last;
+
+static void *close_on_thread(void *arg)
+{
+	while (!__atomic_load_n(&last.go, __ATOMIC_ACQUIRE))
+		sched_yield();
+	CHECK_EQ(hd_close(last.pair[0]), 0);
+	return arg;
+}
+
+/* The reader is woken, and has its turn still, but never runs again: there is one worker, and something more urgent on it. */
+static void *end_above_a_reader(void *arg)
+{
+	CHECK_EQ(hd_pipe(last.pair), 0);
+	hd_pid reader = spawned(read_once, &last.pair[0]);
+	struct hd_process_info info = when_it_waits(reader, HD_WAIT_FD_READ);
+	CHECK(hd_set_priority(hd_self(), HD_PRIORITY_TIMING) >= 0);
+	CHECK_EQ(pthread_create(&last.thread, NULL, close_on_thread, NULL), 0);
+	__atomic_store_n(&last.go, 1, __ATOMIC_RELEASE);
+	do {
+		hd_yield();
+		CHECK_EQ(hd_process_info(reader, &info), 0);
+	} while (info.state == HD_WAITING);
+	CHECK_EQ(hd_shutdown(3), 0);
+	for (;;)
+		hd_yield();
+	return arg;
+}
+
+HD_TEST(io_close_on_a_thread_outlasts_an_abandoned_reader)
+{
+	struct hd_config config = { .workers = 1, .fixed = true };
+
+	if (hd_is_simulated())
+		return;
+	CHECK_EQ(hd_run(&config, end_above_a_reader, NULL), 3);
+	CHECK_EQ(pthread_join(last.thread, NULL), 0);
+	close(last.pair[1]);
 }
