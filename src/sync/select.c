@@ -314,6 +314,9 @@ static int choose_outside(const struct hd__case_ops *kind, struct hd_case *cases
 		do
 			answer = hd__select_prepared(cases, n, until, in_order, HD_WAIT_SELECT);
 		while (answer >= 0 && cases[answer].kind == HD_CASE_FD && !kind->confirm(&cases[answer]));
+	for (size_t i = 0; i < n && answer == -ETIMEDOUT; i++)
+		if (cases[i].kind == HD_CASE_FD && kind->confirm(&cases[i]))
+			answer = (int)i; /* what the system has, but has not said yet, beats the deadline */
 	for (size_t i = 0; i < prepared; i++)
 		if (cases[i].kind == HD_CASE_FD)
 			kind->release(&cases[i]);

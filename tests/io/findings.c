@@ -473,3 +473,37 @@ HD_TEST(io_close_on_a_thread_outlasts_an_abandoned_reader)
 	CHECK_EQ(pthread_join(last.thread, NULL), 0);
 	close(last.pair[1]);
 }
+
+/* ---- what the kernel has, but has not said yet ---- */
+
+static void *select_until_soon(void *arg)
+{
+	struct hd_case c = hd_case_fd(*(int *)arg, POLLIN, NULL);
+
+	CHECK_EQ(hd_select(&c, 1, hd_after(HD_MS(200))), 0);
+	CHECK_EQ(c.err, 0);
+	return NULL;
+}
+
+static void *write_late(void *arg)
+{
+	int pair[2];
+
+	CHECK_EQ(hd_pipe(pair), 0);
+	hd_pid pid = spawned(select_until_soon, &pair[0]);
+	when_it_waits(pid, HD_WAIT_SELECT);
+	hd_time late = hd_after(HD_MS(210));
+	while (hd_now() < late)
+		;
+	CHECK_EQ(write(pair[1], "x", 1), 1); /* the deadline and the byte are found together */
+	joined(pid);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	return arg;
+}
+
+HD_TEST(ready_select_takes_what_is_there_at_its_deadline)
+{
+	if (!hd_is_simulated())
+		run_on(1, write_late, NULL);
+}
