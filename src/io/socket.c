@@ -5,18 +5,20 @@
 #include <heddle/net.h>
 #include <heddle/runtime.h>
 #include <heddle/time.h>
+#include <netinet/in.h>
 
 #include "io/fd.h"
 
-/* Whether a short count of such a socket says that there is no more. */
-static bool is_stream(int domain, int type)
+/* Whether a short count of such a socket says that there is no more: TCP. */
+static bool is_stream(int domain, int type, int protocol)
 {
-	return (domain == AF_INET || domain == AF_INET6) && (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
+	return (domain == AF_INET || domain == AF_INET6) && (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM &&
+	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
 int hd_socket(int domain, int type, int protocol)
 {
-	int fd = hd__fd_born(hd__os_socket(domain, type, protocol), HD__BY_SOCKET, is_stream(domain, type));
+	int fd = hd__fd_born(hd__os_socket(domain, type, protocol), HD__BY_SOCKET, is_stream(domain, type, protocol));
 
 	hd__pass_by();
 	return fd;
@@ -27,7 +29,7 @@ int hd_socketpair(int domain, int type, int fds[2])
 	int err = hd__os_socketpair(domain, type, fds);
 
 	for (int i = 0; err == 0 && i < 2; i++)
-		hd__fd_born(fds[i], HD__BY_SOCKET, is_stream(domain, type));
+		hd__fd_born(fds[i], HD__BY_SOCKET, is_stream(domain, type, 0));
 	hd__pass_by();
 	return err;
 }

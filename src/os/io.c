@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ static inline ssize_t answer(ssize_t result, int saved)
 
 int hd__os_nature(int fd, struct hd__nature *nature)
 {
-	int saved = errno, domain = 0, type = 0;
+	int saved = errno, domain = 0, type = 0, protocol = 0;
 	socklen_t size = sizeof domain;
 	struct stat st;
 
@@ -42,8 +43,9 @@ int hd__os_nature(int fd, struct hd__nature *nature)
 	if (S_ISSOCK(st.st_mode)) {
 		nature->how = HD__BY_SOCKET;
 		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0)
-			nature->stream = type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6);
+		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+		    getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0) /* SCTP tells one message at a time */
+			nature->stream = type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6) && protocol == IPPROTO_TCP;
 	} else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISBLK(st.st_mode)) {
 		nature->how = HD__BY_NOWAIT;
 		nature->stream = S_ISFIFO(st.st_mode) && !(fcntl(fd, F_GETFL) & O_DIRECT);

@@ -507,3 +507,39 @@ HD_TEST(ready_select_takes_what_is_there_at_its_deadline)
 	if (!hd_is_simulated())
 		run_on(1, write_late, NULL);
 }
+
+/* ---- what hd_accept answers ---- */
+
+static void *connect_inet(void *arg)
+{
+	int fd = hd_socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQ(hd_connect(fd, arg, sizeof(struct sockaddr_in), HD_FOREVER), 0);
+	CHECK_EQ(hd_close(fd), 0);
+	return NULL;
+}
+
+static void *accept_one(void *arg)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = hd_socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQ(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+	CHECK_EQ(listen(listener, 1), 0);
+	CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &(socklen_t){ sizeof at }), 0);
+	hd_pid pid = spawned(connect_inet, &at);
+	int fd = hd_accept(listener, NULL, NULL, 0, HD_FOREVER);
+	CHECK(fd >= 0);
+	CHECK_EQ(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	CHECK(fcntl(fd, F_GETFL) & O_NONBLOCK);
+	joined(pid);
+	CHECK_EQ(hd_close(fd), 0);
+	CHECK_EQ(hd_close(listener), 0);
+	return arg;
+}
+
+HD_TEST(net_accepted_connections_are_close_on_exec)
+{
+	if (!hd_is_simulated())
+		run_first(accept_one);
+}
