@@ -9,6 +9,10 @@
 
 #include "io/fd.h"
 
+#define NO_ROOM (-EXFULL)   /* no call on sockets answers that */
+#define PAUSE_MIN HD_US(50) /* between two attempts to reach a Unix socket that has no room */
+#define PAUSE_MAX HD_MS(10)
+
 /* Whether a short count of such a socket says that there is no more: TCP. */
 static bool is_stream(int domain, int type, int protocol)
 {
@@ -34,6 +38,24 @@ int hd_socketpair(int domain, int type, int fds[2])
 	return err;
 }
 
+/* As hd__fd_do. Of a Unix socket that has no room for a connection or a datagram, the kernel tells those who want to send nothing: they ask again. */
+static ssize_t do_when_there_is_room(struct hd__op *op, hd_time until)
+{
+	for (hd_time pause = PAUSE_MIN;; pause = 2 * pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX) {
+		ssize_t n = hd__fd_do(op, until);
+		if (likely(n != NO_ROOM))
+			return n;
+		if (until <= 0)
+			return -ETIMEDOUT;
+		hd_time next = hd_after(pause);
+		int err = hd_sleep_until(next < until ? next : until);
+		if (err != 0)
+			return err;
+		if (next >= until)
+			until = 0; /* a last attempt */
+	}
+}
+
 /* ---- connections ---- */
 
 static ssize_t try_accept(struct hd__op *op, enum hd__how how)
@@ -57,41 +79,28 @@ int hd_accept(int fd, struct sockaddr *address, unsigned *size, int flags, hd_ti
 	return born < 0 ? (int)born : hd__fd_born_of((int)born, fd);
 }
 
-/* A Unix socket whose listener has no room: it has not begun to connect, and the kernel will not say when there is room. */
-#define NO_ROOM (-EXFULL)
-#define PAUSE_MIN HD_US(100) /* before it is tried again */
-#define PAUSE_MAX HD_MS(20)
-
-/* The first attempt begins, the others ask how it went. */
+/* The first attempt begins, the others ask how it went. -EAGAIN is something else: a Unix socket that listens has no room, and no connection is under
+ * way; the kernel will not say when there is room. */
 static ssize_t try_connect(struct hd__op *op, enum hd__how how)
 {
 	(void)how;
 	if (op->flags++ > 0)
 		return hd__os_connected(op->fd);
 	int err = hd__os_connect(op->fd, op->address, *(socklen_t *)op->size);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
+		op->flags = 0;
 		return NO_ROOM;
+	}
 	return err == -EINPROGRESS || err == -EINTR ? -EAGAIN : err;
 }
 
 int hd_connect(int fd, const struct sockaddr *address, unsigned size, hd_time until)
 {
-	for (hd_time pause = PAUSE_MIN;; pause = pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX) {
-		struct hd__op op = { .attempt = try_connect,
-				     .fd = fd,
-				     .way = HD__WRITING,
-				     .address = (void *)(uintptr_t)address,
-				     .size = &size };
-		int err = (int)hd__fd_do(&op, until);
-		if (err != NO_ROOM)
-			return err;
-		if (until <= 0 || hd_now() >= until)
-			return -ETIMEDOUT;
-		hd_time next = hd_after(pause);
-		err = hd_sleep_until(next < until ? next : until);
-		if (err != 0)
-			return err;
-	}
+	struct hd__op op = {
+		.attempt = try_connect, .fd = fd, .way = HD__WRITING, .address = (void *)(uintptr_t)address, .size = &size
+	};
+
+	return (int)do_when_there_is_room(&op, until);
 }
 
 /* ---- messages ---- */
@@ -127,9 +136,12 @@ static ssize_t try_sendmsg(struct hd__op *op, enum hd__how how)
 {
 	struct iovec parts[HD__PARTS];
 	struct msghdr m = remaining(op, parts);
+	struct pollfd self = { .fd = op->fd, .events = POLLOUT };
+	ssize_t n = hd__os_sendmsg(op->fd, &m, op->flags);
 
 	(void)how;
-	return hd__os_sendmsg(op->fd, &m, op->flags);
+	/* If the socket could send, it is the receiver that is full. Each attempt would make an edge, and the wait be a loop. */
+	return n == -EAGAIN && m.msg_name != NULL && hd__os_poll(&self, 1, 0) > 0 ? NO_ROOM : n;
 }
 
 #define ASIDE (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE) /* with these, a call does not take the next bytes */
@@ -152,7 +164,7 @@ static ssize_t exchange(int fd, enum hd__way way, struct msghdr *message, int fl
 			     .n = (int)message->msg_iovlen,
 			     .message = message,
 			     .flags = flags };
-	ssize_t n = hd__fd_do(&op, flags & MSG_DONTWAIT ? 0 : until);
+	ssize_t n = do_when_there_is_room(&op, flags & MSG_DONTWAIT ? 0 : until);
 	return n == -ETIMEDOUT && flags & MSG_DONTWAIT ? -EAGAIN : n;
 }
 

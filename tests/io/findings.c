@@ -543,3 +543,41 @@ HD_TEST(net_accepted_connections_are_close_on_exec)
 	if (!hd_is_simulated())
 		run_first(accept_one);
 }
+
+/* ---- a receiver that is full, of a socket that is not ---- */
+
+static struct sockaddr_un full_at;
+
+static void *send_one(void *arg)
+{
+	int fd = hd_socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	CHECK_EQ(hd_sock_sendto(fd, "x", 1, 0, (struct sockaddr *)&full_at, sizeof full_at, HD_FOREVER), 1);
+	CHECK_EQ(hd_close(fd), 0);
+	return arg;
+}
+
+static void *send_to_full(void *arg)
+{
+	int to = hd_socket(AF_UNIX, SOCK_DGRAM, 0), fd = hd_socket(AF_UNIX, SOCK_DGRAM, 0);
+	char byte;
+
+	full_at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(full_at.sun_path + 1, &(int[2]){ getpid(), to }, 2 * sizeof(int));
+	CHECK_EQ(bind(to, (struct sockaddr *)&full_at, sizeof full_at), 0);
+	while (hd_sock_sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&full_at, sizeof full_at, HD_FOREVER) == 1)
+		;
+	hd_pid pid = spawned(send_one, NULL);
+	when_it_waits(pid, HD_WAIT_SLEEP); /* not for its own socket, which is ready */
+	CHECK_EQ(hd_read(to, &byte, 1, HD_FOREVER), 1);
+	joined(pid);
+	CHECK_EQ(hd_close(to), 0);
+	CHECK_EQ(hd_close(fd), 0);
+	return arg;
+}
+
+HD_TEST(net_wait_for_a_full_receiver_is_no_loop)
+{
+	if (!hd_is_simulated())
+		run_first(send_to_full);
+}
