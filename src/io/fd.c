@@ -285,7 +285,8 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 		return;
 	}
 	if (event->what & HD__HUNG_UP)
-		st_seq(&f->hung_up, true); /* before `say` looks for an owner; if it is an old event, the new descriptor is only read with more care */
+		st_seq(&f->hung_up,
+		       true); /* before `say` looks for an owner; if it is an old event, the new descriptor is only read with more care */
 	if (event->what & HD__CAN_READ)
 		say(w, &f->reading, generation);
 	if (event->what & HD__CAN_WRITE)
@@ -517,9 +518,9 @@ static ssize_t do_on_thread(struct hd__op *op, hd_time until)
 
 int hd__fd_refuse(void)
 {
-	hd__complain(
-		"heddle: descriptors, signals and children cannot be simulated yet: a program that is explored can have no I/O; call the "
-		"functions between which it happens instead\n");
+	hd__complain("heddle: descriptors, signals and children cannot be simulated yet: a program that is explored can have "
+		     "no I/O; call the "
+		     "functions between which it happens instead\n");
 	return -ENOTSUP;
 }
 

@@ -74,10 +74,10 @@ struct hd__op {
 	hd_time until;
 	int fd;
 	enum hd__way way;
-	enum hd_wait why;   /* what hd_process_info tells; 0: by `way` */
-	bool whole;	    /* it goes on until `wanted` is 0 */
-	bool by_count;	    /* a short count says that there is no more */
-	bool apart;	    /* it asks for something else than what the flow knows of: it is always tried, and its -EAGAIN says nothing of the flow */
+	enum hd_wait why; /* what hd_process_info tells; 0: by `way` */
+	bool whole;	  /* it goes on until `wanted` is 0 */
+	bool by_count;	  /* a short count says that there is no more */
+	bool apart; /* it asks for something else than what the flow knows of: it is always tried, and its -EAGAIN says nothing of the flow */
 	size_t all, wanted; /* bytes to move; still to move */
 	int err;	    /* what ended it when something had been moved, but not all; 0: the end */
 	size_t offered;	    /* what the last attempt could have moved: `wanted`, or less if that has many parts */

@@ -45,7 +45,8 @@ int hd__poller_watch(struct hd_worker *w, int fd, uint64_t whose)
 		st_rel(&w->watched, o);
 	}
 	int err = hd__os_outside_add(o, fd, whose);
-	if (unlikely(err == -EEXIST)) { /* of an earlier use of the number, with the same open file: what it tells would be dropped */
+	if (unlikely(err ==
+		     -EEXIST)) { /* of an earlier use of the number, with the same open file: what it tells would be dropped */
 		hd__os_outside_remove(o, fd);
 		err = hd__os_outside_add(o, fd, whose);
 	}

@@ -38,7 +38,7 @@ int hd_socketpair(int domain, int type, int fds[2])
 	return err;
 }
 
-/* As hd__fd_do. Of a Unix socket that has no room for a connection or a datagram, the kernel tells those who want to send nothing: they ask again. */
+/* As hd__fd_do. Of a Unix socket that has no room for a connection or a datagram, a sender hears nothing from the kernel: it asks again. */
 static ssize_t do_when_there_is_room(struct hd__op *op, hd_time until)
 {
 	for (hd_time pause = PAUSE_MIN;; pause = 2 * pause < PAUSE_MAX ? 2 * pause : PAUSE_MAX) {

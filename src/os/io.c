@@ -45,7 +45,8 @@ int hd__os_nature(int fd, struct hd__nature *nature)
 		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
 		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
 		    getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0) /* SCTP tells one message at a time */
-			nature->stream = type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6) && protocol == IPPROTO_TCP;
+			nature->stream =
+				type == SOCK_STREAM && (domain == AF_INET || domain == AF_INET6) && protocol == IPPROTO_TCP;
 	} else if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode) && !S_ISBLK(st.st_mode)) {
 		nature->how = HD__BY_NOWAIT;
 		nature->stream = S_ISFIFO(st.st_mode) && !(fcntl(fd, F_GETFL) & O_DIRECT);
