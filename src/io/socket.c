@@ -91,7 +91,8 @@ static ssize_t try_connect(struct hd__op *op, enum hd__how how)
 		op->flags = 0;
 		return NO_ROOM;
 	}
-	return err == -EINPROGRESS || err == -EINTR ? -EAGAIN : err;
+	return err == -EINPROGRESS || err == -EALREADY || err == -EINTR ? -EAGAIN
+									: err; /* -EALREADY: an earlier call began it */
 }
 
 int hd_connect(int fd, const struct sockaddr *address, unsigned size, hd_time until)

@@ -367,6 +367,12 @@ int hd__os_connect(int fd, const struct sockaddr *address, socklen_t size)
 	return -EOPNOTSUPP;
 }
 
+int hd__os_connected(int fd)
+{
+	(void)fd;
+	return -EOPNOTSUPP;
+}
+
 /* ---- sets ---- */
 
 int hd__os_outside_init(struct hd__outside *o)
