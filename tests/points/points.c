@@ -1,0 +1,922 @@
+/* points/points.c - points: what a cancel, a termination and a deadline do to each call that waits, found out by doing it, as the table of
+ * docs/cancellation-points.md. The page is compared with what this prints.
+ *
+ * A row is a call and a scene in which it must wait. Five processes make the call, each in a scene of its own: one is cancelled before
+ * the call; one is cancelled when it waits; one is terminated then; one has a deadline; one is let go by what it waits for, after another
+ * one was cancelled in the same scene: so what the cancelled one should not have taken is still there. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <heddle.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/fault.h"
+
+/* What a call may meet. */
+struct scene {
+	int fds[2];
+	int other; /* one more descriptor */
+	char path[64];
+	pid_t child;
+	void *memory;
+	struct hd_semaphore semaphore;
+	struct hd_mutex mutex;
+	struct hd_monitor monitor;
+	struct hd_condition condition;
+	struct hd_event event;
+	hd_queue *queue;
+	hd_promise *promise;
+	hd_pid holder;
+	bool over; /* the holder should end */
+};
+
+static void die(const char *what, long err)
+{
+	fprintf(stderr, "points: %s: %s\n", what, hd_error((int)err));
+	abort();
+}
+
+#define MUST(call)                                                                                                             \
+	do {                                                                                                                   \
+		long err_ = (call);                                                                                            \
+		if (err_ < 0)                                                                                                  \
+			die(#call, err_ == -1 && errno != 0 ? -errno : err_);                                                  \
+	} while (0)
+
+/* ---- scenes ---- */
+
+static void empty_pipe(struct scene *s)
+{
+	MUST(hd_pipe(s->fds));
+}
+
+static void fill(int fd)
+{
+	static char data[4096];
+
+	while (hd_write(fd, data, sizeof data, 0) > 0)
+		;
+}
+
+static void full_pipe(struct scene *s)
+{
+	MUST(hd_pipe(s->fds));
+	fill(s->fds[1]);
+}
+
+static void quiet_socket(struct scene *s)
+{
+	MUST(hd_socketpair(AF_UNIX, SOCK_STREAM, s->fds));
+}
+
+static void full_socket(struct scene *s)
+{
+	quiet_socket(s);
+	fill(s->fds[1]);
+}
+
+static void listener(struct scene *s)
+{
+	MUST(s->fds[0] = hd_tcp_listen("127.0.0.1", "0", 1, HD_FOREVER));
+}
+
+/* It has as many connections as it takes: the kernel does not answer the next one. */
+static void full_listener(struct scene *s)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof address;
+
+	listener(s);
+	MUST(getsockname(s->fds[0], (struct sockaddr *)&address, &size));
+	for (int i = 0; i < 8; i++) {
+		int fd = hd_socket(AF_INET, SOCK_STREAM, 0);
+		if (hd_connect(fd, (struct sockaddr *)&address, size, hd_after(HD_MS(20))) != 0) {
+			hd_close(fd);
+			return;
+		}
+	}
+	die("a listener that is never full", -EINVAL);
+}
+
+static void *hold_lock(void *arg)
+{
+	struct scene *s = arg;
+
+	MUST(hd_fd_lock(s->fds[0], HD_FD_READING, HD_FOREVER));
+	while (!s->over)
+		MUST(hd_sleep(HD_US(100)));
+	return NULL;
+}
+
+static void locked_fd(struct scene *s)
+{
+	empty_pipe(s);
+	MUST(s->holder = hd_spawn(hold_lock, s));
+	MUST(hd_sleep(HD_MS(1)));
+}
+
+static void let_holder_go(struct scene *s)
+{
+	s->over = true;
+}
+
+static void temporary_file(struct scene *s)
+{
+	snprintf(s->path, sizeof s->path, "/tmp/heddle-points-XXXXXX");
+	MUST(s->fds[0] = mkostemp(s->path, O_CLOEXEC));
+	MUST(ftruncate(s->fds[0], 4096));
+	s->memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, s->fds[0], 0);
+}
+
+/* Another open file has the lock. */
+static void locked_file(struct scene *s)
+{
+	struct flock all = { .l_type = F_WRLCK };
+
+	temporary_file(s);
+	MUST(s->other = open(s->path, O_RDWR | O_CLOEXEC));
+	MUST(flock(s->other, LOCK_EX));
+	MUST(fcntl(s->other, F_OFD_SETLK, &all));
+}
+
+static void unlock_file(struct scene *s)
+{
+	close(s->other);
+	s->other = -1;
+}
+
+static void fifo(struct scene *s)
+{
+	snprintf(s->path, sizeof s->path, "/tmp/heddle-points-XXXXXX");
+	MUST(s->fds[0] = mkostemp(s->path, O_CLOEXEC));
+	unlink(s->path);
+	MUST(mkfifo(s->path, 0600));
+}
+
+static void open_other_side(struct scene *s)
+{
+	MUST(s->other = open(s->path, O_RDWR | O_CLOEXEC));
+}
+
+/* What is written to it is there at once: hd_tcdrain never waits. */
+static void pseudo_terminal(struct scene *s)
+{
+	MUST(openpty(&s->fds[0], &s->fds[1], NULL, NULL, NULL));
+}
+
+static void sleeping_child(struct scene *s)
+{
+	static const char *const argv[] = { "sleep", "1000", NULL };
+	struct hd_child how = { .argv = argv };
+
+	MUST(s->child = hd_spawn_child(&how, NULL));
+}
+
+static void kill_child(struct scene *s)
+{
+	kill(s->child, SIGKILL);
+}
+
+static void nothing(struct scene *s)
+{
+	(void)s;
+}
+
+static void some_queue(struct scene *s)
+{
+	char item = 0;
+
+	s->queue = hd_queue_new(1, 1);
+	MUST(hd_queue_put(s->queue, &item, 0));
+}
+
+static void empty_queue(struct scene *s)
+{
+	s->queue = hd_queue_new(1, 1);
+}
+
+static void some_promise(struct scene *s)
+{
+	s->promise = hd_promise_new();
+}
+
+static void *hold_mutex(void *arg)
+{
+	struct scene *s = arg;
+
+	MUST(hd_mutex_lock(&s->mutex, HD_FOREVER));
+	while (!s->over)
+		MUST(hd_sleep(HD_US(100)));
+	hd_mutex_unlock(&s->mutex);
+	return NULL;
+}
+
+static void held_mutex(struct scene *s)
+{
+	MUST(s->holder = hd_spawn(hold_mutex, s));
+	MUST(hd_sleep(HD_MS(1)));
+}
+
+/* ---- what ends the waits ---- */
+
+static void send_byte(struct scene *s)
+{
+	MUST(hd_write(s->fds[1], "x\n", 2, HD_FOREVER));
+}
+
+static void drain(struct scene *s)
+{
+	char data[4096];
+
+	while (hd_read(s->fds[0], data, sizeof data, 0) > 0)
+		;
+}
+
+static void connect_to(struct scene *s)
+{
+	char port[16];
+
+	snprintf(port, sizeof port, "%d", hd_sock_port(s->fds[0]));
+	MUST(s->other = hd_tcp_connect("127.0.0.1", port, HD_FOREVER));
+}
+
+static void raise_signal(struct scene *s)
+{
+	(void)s;
+	kill(getpid(), SIGUSR2);
+}
+
+static void signal_semaphore(struct scene *s)
+{
+	hd_semaphore_signal(&s->semaphore);
+}
+
+static void put_item(struct scene *s)
+{
+	MUST(hd_queue_put(s->queue, "x", HD_FOREVER));
+}
+
+static void take_item(struct scene *s)
+{
+	char item;
+
+	MUST(hd_queue_next(s->queue, &item, HD_FOREVER));
+}
+
+static void set_promise(struct scene *s)
+{
+	MUST(hd_promise_set(s->promise, NULL));
+}
+
+static void set_event(struct scene *s)
+{
+	hd_event_set(&s->event);
+}
+
+static void signal_condition(struct scene *s)
+{
+	MUST(hd_monitor_enter(&s->monitor, HD_FOREVER));
+	hd_monitor_signal_all(&s->monitor, &s->condition);
+	hd_monitor_exit(&s->monitor);
+}
+
+/* ---- calls ---- */
+
+static long call_read(struct scene *s, hd_time until)
+{
+	char c;
+	return hd_read(s->fds[0], &c, 1, until);
+}
+
+static long call_readv(struct scene *s, hd_time until)
+{
+	char c;
+	struct iovec part = { &c, 1 };
+	return hd_readv(s->fds[0], &part, 1, until);
+}
+
+static long call_read_full(struct scene *s, hd_time until)
+{
+	char c;
+	return hd_read_full(s->fds[0], &c, 1, until);
+}
+
+static long call_reader_line(struct scene *s, hd_time until)
+{
+	char buffer[64], *line;
+	struct hd_reader r;
+
+	hd_reader_init(&r, s->fds[0], buffer, sizeof buffer);
+	return hd_reader_line(&r, &line, until);
+}
+
+static long call_write(struct scene *s, hd_time until)
+{
+	return hd_write(s->fds[1], "x", 1, until);
+}
+
+static long call_writev(struct scene *s, hd_time until)
+{
+	struct iovec part = { (void *)(uintptr_t) "x", 1 };
+	return hd_writev(s->fds[1], &part, 1, until);
+}
+
+static long call_write_all(struct scene *s, hd_time until)
+{
+	return hd_write_all(s->fds[1], "x", 1, until);
+}
+
+static long call_writer_flush(struct scene *s, hd_time until)
+{
+	char buffer[64];
+	struct hd_writer w;
+
+	hd_writer_init(&w, s->fds[1], buffer, sizeof buffer);
+	int err = hd_writer_put(&w, "x", 1, until);
+	return err != 0 ? err : hd_writer_flush(&w, until);
+}
+
+static long call_recv(struct scene *s, hd_time until)
+{
+	char c;
+	return hd_sock_recv(s->fds[0], &c, 1, 0, until);
+}
+
+static long call_recvfrom(struct scene *s, hd_time until)
+{
+	char c;
+	return hd_sock_recvfrom(s->fds[0], &c, 1, 0, NULL, NULL, until);
+}
+
+static long call_recvmsg(struct scene *s, hd_time until)
+{
+	char c;
+	struct iovec part = { &c, 1 };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	return hd_sock_recvmsg(s->fds[0], &m, 0, until);
+}
+
+static long call_send(struct scene *s, hd_time until)
+{
+	return hd_sock_send(s->fds[1], "x", 1, 0, until);
+}
+
+static long call_sendto(struct scene *s, hd_time until)
+{
+	return hd_sock_sendto(s->fds[1], "x", 1, 0, NULL, 0, until);
+}
+
+static long call_sendmsg(struct scene *s, hd_time until)
+{
+	struct iovec part = { (void *)(uintptr_t) "x", 1 };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1 };
+	return hd_sock_sendmsg(s->fds[1], &m, 0, until);
+}
+
+static long call_recv_fd(struct scene *s, hd_time until)
+{
+	return hd_sock_recv_fd(s->fds[0], until);
+}
+
+static void send_fd(struct scene *s)
+{
+	MUST(hd_sock_send_fd(s->fds[1], 0, HD_FOREVER));
+}
+
+static long call_accept(struct scene *s, hd_time until)
+{
+	int fd = hd_accept(s->fds[0], NULL, NULL, 0, until);
+
+	if (fd >= 0)
+		hd_close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static long call_connect(struct scene *s, hd_time until)
+{
+	struct sockaddr_in address;
+	socklen_t size = sizeof address;
+	int fd = hd_socket(AF_INET, SOCK_STREAM, 0);
+
+	MUST(getsockname(s->fds[0], (struct sockaddr *)&address, &size));
+	long err = hd_connect(fd, (struct sockaddr *)&address, size, until);
+	hd_close(fd);
+	return err;
+}
+
+static long call_tcp_connect(struct scene *s, hd_time until)
+{
+	char port[16];
+
+	snprintf(port, sizeof port, "%d", hd_sock_port(s->fds[0]));
+	return hd_tcp_connect("127.0.0.1", port, until);
+}
+
+static long call_poll(struct scene *s, hd_time until)
+{
+	struct pollfd p = { .fd = s->fds[0], .events = POLLIN };
+	return hd_fd_poll(&p, 1, until);
+}
+
+static long call_fd_select(struct scene *s, hd_time until)
+{
+	fd_set readable;
+
+	FD_ZERO(&readable);
+	FD_SET(s->fds[0], &readable);
+	return hd_fd_select(s->fds[0] + 1, &readable, NULL, NULL, until);
+}
+
+static long call_select(struct scene *s, hd_time until)
+{
+	short revents;
+	struct hd_case c = hd_case_fd(s->fds[0], POLLIN, &revents);
+	return hd_select(&c, 1, until);
+}
+
+static long call_lock(struct scene *s, hd_time until)
+{
+	return hd_fd_lock(s->fds[0], HD_FD_READING, until);
+}
+
+static long call_open(struct scene *s, hd_time until)
+{
+	int fd = hd_open(s->path, O_RDONLY, 0, until);
+
+	if (fd >= 0)
+		hd_close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static long call_fsync(struct scene *s, hd_time until)
+{
+	return hd_fsync(s->fds[0], until);
+}
+
+static long call_fdatasync(struct scene *s, hd_time until)
+{
+	return hd_fdatasync(s->fds[0], until);
+}
+
+static long call_msync(struct scene *s, hd_time until)
+{
+	return hd_msync(s->memory, 4096, MS_SYNC, until);
+}
+
+static long call_ftruncate(struct scene *s, hd_time until)
+{
+	return hd_ftruncate(s->fds[0], 8192, until);
+}
+
+static long call_stat(struct scene *s, hd_time until)
+{
+	struct stat st;
+	return hd_stat(s->path, &st, until);
+}
+
+static long call_fcntl_lock(struct scene *s, hd_time until)
+{
+	struct flock all = { .l_type = F_WRLCK };
+	return hd_fcntl_lock(s->fds[0], F_OFD_SETLKW, &all, until);
+}
+
+static long call_flock(struct scene *s, hd_time until)
+{
+	return hd_flock(s->fds[0], LOCK_EX, until);
+}
+
+static long call_tcdrain(struct scene *s, hd_time until)
+{
+	return hd_tcdrain(s->fds[1], until);
+}
+
+static long call_splice(struct scene *s, hd_time until)
+{
+	static int sink[2];
+
+	if (sink[1] == 0)
+		MUST(hd_pipe(sink));
+	return hd_splice(s->fds[0], NULL, sink[1], NULL, 1, 0, until);
+}
+
+static void file_to_full_socket(struct scene *s)
+{
+	int pair[2];
+
+	temporary_file(s);
+	s->other = s->fds[0];
+	MUST(hd_socketpair(AF_UNIX, SOCK_STREAM, pair));
+	s->fds[0] = pair[0];
+	s->fds[1] = pair[1];
+	fill(s->fds[1]);
+}
+
+static long call_sendfile(struct scene *s, hd_time until)
+{
+	off_t offset = 0;
+	return hd_sendfile(s->fds[1], s->other, &offset, 1, until);
+}
+
+static long call_getaddrinfo(struct scene *s, hd_time until)
+{
+	struct addrinfo *found = NULL;
+	int err = hd_getaddrinfo("localhost", NULL, NULL, &found, until);
+
+	(void)s;
+	if (err == 0)
+		freeaddrinfo(found);
+	return err;
+}
+
+static long call_sigwait(struct scene *s, hd_time until)
+{
+	sigset_t set;
+	int sig;
+
+	(void)s;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	return hd_sigwait(&set, &sig, until);
+}
+
+static long call_waitpid(struct scene *s, hd_time until)
+{
+	long pid = hd_waitpid(s->child, NULL, 0, until);
+	return pid > 0 ? 0 : pid;
+}
+
+static long call_wait_any(struct scene *s, hd_time until)
+{
+	long pid = hd_waitpid(-getpgrp(), NULL, WUNTRACED, until);
+
+	(void)s;
+	return pid > 0 ? 0 : pid;
+}
+
+static long call_spawn_child(struct scene *s, hd_time until)
+{
+	static const char *const argv[] = { "true", NULL };
+	struct hd_child how = { .argv = argv };
+	long pid = hd_spawn_child(&how, NULL);
+
+	(void)s, (void)until;
+	if (pid > 0)
+		MUST(hd_waitpid((pid_t)pid, NULL, 0, HD_FOREVER));
+	return pid > 0 ? 0 : pid;
+}
+
+static long call_system(struct scene *s, hd_time until)
+{
+	(void)s;
+	return hd_system("exec sleep 1000", until);
+}
+
+static long call_sleep(struct scene *s, hd_time until)
+{
+	(void)s, (void)until;
+	return hd_sleep(HD_SEC(1000));
+}
+
+static void work(void *arg)
+{
+	(void)arg;
+}
+
+static long call_blocking(struct scene *s, hd_time until)
+{
+	(void)s, (void)until;
+	return hd_blocking(work, NULL);
+}
+
+static long call_semaphore(struct scene *s, hd_time until)
+{
+	return hd_semaphore_wait(&s->semaphore, until);
+}
+
+static long call_mutex(struct scene *s, hd_time until)
+{
+	int err = hd_mutex_lock(&s->mutex, until);
+
+	if (err == 0)
+		hd_mutex_unlock(&s->mutex);
+	return err;
+}
+
+static long call_condition(struct scene *s, hd_time until)
+{
+	MUST(hd_monitor_enter(&s->monitor, HD_FOREVER));
+	int err = hd_monitor_wait(&s->monitor, &s->condition, until);
+	hd_monitor_exit(&s->monitor);
+	return err;
+}
+
+static long call_event(struct scene *s, hd_time until)
+{
+	return hd_event_wait(&s->event, until);
+}
+
+static long call_put(struct scene *s, hd_time until)
+{
+	return hd_queue_put(s->queue, "x", until);
+}
+
+static long call_next(struct scene *s, hd_time until)
+{
+	char item;
+	return hd_queue_next(s->queue, &item, until);
+}
+
+static long call_promise(struct scene *s, hd_time until)
+{
+	return hd_promise_value(s->promise, NULL, until);
+}
+
+static long call_join(struct scene *s, hd_time until)
+{
+	return hd_join(s->holder, NULL, until);
+}
+
+static long call_close(struct scene *s, hd_time until)
+{
+	(void)until;
+	long err = hd_close(s->fds[1]);
+	s->fds[1] = -1;
+	return err;
+}
+
+/* ---- the table ---- */
+
+enum { BUSY_POOL = 1, NO_DEADLINE = 2, NO_GRANT = 4, NO_WAIT = 8 };
+
+static const struct point {
+	const char *call, *waits_for;
+	enum hd_wait why;
+	void (*arrange)(struct scene *s);
+	long (*make)(struct scene *s, hd_time until);
+	void (*grant)(struct scene *s);
+	unsigned is; /* BUSY_POOL: it waits for a thread, and each is busy; ... */
+} points[] = {
+	{ "hd_read", "data", HD_WAIT_FD_READ, empty_pipe, call_read, send_byte, 0 },
+	{ "hd_readv", "data", HD_WAIT_FD_READ, empty_pipe, call_readv, send_byte, 0 },
+	{ "hd_read_full", "data", HD_WAIT_FD_READ, empty_pipe, call_read_full, send_byte, 0 },
+	{ "hd_reader_line", "data", HD_WAIT_FD_READ, empty_pipe, call_reader_line, send_byte, 0 },
+	{ "hd_write", "room", HD_WAIT_FD_WRITE, full_pipe, call_write, drain, 0 },
+	{ "hd_writev", "room", HD_WAIT_FD_WRITE, full_pipe, call_writev, drain, 0 },
+	{ "hd_write_all", "room", HD_WAIT_FD_WRITE, full_pipe, call_write_all, drain, 0 },
+	{ "hd_writer_flush", "room", HD_WAIT_FD_WRITE, full_pipe, call_writer_flush, drain, 0 },
+	{ "hd_sock_recv", "data", HD_WAIT_FD_READ, quiet_socket, call_recv, send_byte, 0 },
+	{ "hd_sock_recvfrom", "data", HD_WAIT_FD_READ, quiet_socket, call_recvfrom, send_byte, 0 },
+	{ "hd_sock_recvmsg", "data", HD_WAIT_FD_READ, quiet_socket, call_recvmsg, send_byte, 0 },
+	{ "hd_sock_recv_fd", "a descriptor", HD_WAIT_FD_READ, quiet_socket, call_recv_fd, send_fd, 0 },
+	{ "hd_sock_send", "room", HD_WAIT_FD_WRITE, full_socket, call_send, drain, 0 },
+	{ "hd_sock_sendto", "room", HD_WAIT_FD_WRITE, full_socket, call_sendto, drain, 0 },
+	{ "hd_sock_sendmsg", "room", HD_WAIT_FD_WRITE, full_socket, call_sendmsg, drain, 0 },
+	{ "hd_sendfile", "room", HD_WAIT_FD_WRITE, file_to_full_socket, call_sendfile, drain, 0 },
+	{ "hd_splice", "data", HD_WAIT_NONE, empty_pipe, call_splice, send_byte, 0 },
+	{ "hd_accept", "a connection", HD_WAIT_FD_READ, listener, call_accept, connect_to, 0 },
+	{ "hd_connect", "the other side", HD_WAIT_FD_WRITE, full_listener, call_connect, NULL, NO_GRANT },
+	{ "hd_tcp_connect", "the other side", HD_WAIT_NONE, full_listener, call_tcp_connect, NULL, NO_GRANT },
+	{ "hd_fd_poll", "readiness", HD_WAIT_FD_POLL, empty_pipe, call_poll, send_byte, 0 },
+	{ "hd_fd_select", "readiness", HD_WAIT_FD_POLL, empty_pipe, call_fd_select, send_byte, 0 },
+	{ "hd_select", "readiness", HD_WAIT_SELECT, empty_pipe, call_select, send_byte, 0 },
+	{ "hd_fd_lock", "its turn", HD_WAIT_FD_READ_TURN, locked_fd, call_lock, let_holder_go, 0 },
+	{ "hd_close", "nothing", HD_WAIT_NONE, empty_pipe, call_close, NULL, NO_WAIT | NO_GRANT | NO_DEADLINE },
+	{ "hd_open, a file", "a thread", HD_WAIT_FILE_OPEN, temporary_file, call_open, NULL, BUSY_POOL },
+	{ "hd_open, a FIFO", "the other side", HD_WAIT_FILE_OPEN, fifo, call_open, open_other_side, 0 },
+	{ "hd_fsync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fsync, NULL, BUSY_POOL },
+	{ "hd_fdatasync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fdatasync, NULL, BUSY_POOL },
+	{ "hd_msync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_msync, NULL, BUSY_POOL },
+	{ "hd_ftruncate", "a thread", HD_WAIT_FILE, temporary_file, call_ftruncate, NULL, BUSY_POOL },
+	{ "hd_stat", "a thread", HD_WAIT_FILE, temporary_file, call_stat, NULL, BUSY_POOL },
+	{ "hd_fcntl_lock", "a lock", HD_WAIT_FILE_LOCK, locked_file, call_fcntl_lock, unlock_file, 0 },
+	{ "hd_flock", "a lock", HD_WAIT_FILE_LOCK, locked_file, call_flock, unlock_file, 0 },
+	{ "hd_tcdrain", "a terminal", HD_WAIT_FILE_SYNC, pseudo_terminal, call_tcdrain, NULL,
+	  NO_WAIT | NO_GRANT | NO_DEADLINE },
+	{ "hd_getaddrinfo", "a thread", HD_WAIT_NAME, nothing, call_getaddrinfo, NULL, BUSY_POOL },
+	{ "hd_sigwait", "a signal", HD_WAIT_SIGNAL, nothing, call_sigwait, raise_signal, 0 },
+	{ "hd_waitpid, one child", "its end", HD_WAIT_CHILD, sleeping_child, call_waitpid, kill_child, 0 },
+	{ "hd_waitpid, a group", "an end", HD_WAIT_CHILD, sleeping_child, call_wait_any, kill_child, 0 },
+	{ "hd_spawn_child", "a thread", HD_WAIT_CHILD, nothing, call_spawn_child, NULL, BUSY_POOL | NO_DEADLINE },
+	{ "hd_system", "its end", HD_WAIT_CHILD, nothing, call_system, NULL, NO_GRANT },
+	{ "hd_blocking", "a thread", HD_WAIT_BLOCKING, nothing, call_blocking, NULL, BUSY_POOL | NO_DEADLINE },
+	{ "hd_sleep", "time", HD_WAIT_SLEEP, nothing, call_sleep, NULL, NO_DEADLINE | NO_GRANT },
+	{ "hd_semaphore_wait", "a signal", HD_WAIT_SEMAPHORE, nothing, call_semaphore, signal_semaphore, 0 },
+	{ "hd_mutex_lock", "its owner", HD_WAIT_MUTEX, held_mutex, call_mutex, let_holder_go, 0 },
+	{ "hd_monitor_wait", "a signal", HD_WAIT_CONDITION, nothing, call_condition, signal_condition, 0 },
+	{ "hd_event_wait", "the event", HD_WAIT_EVENT, nothing, call_event, set_event, 0 },
+	{ "hd_queue_put", "room", HD_WAIT_PUT, some_queue, call_put, take_item, 0 },
+	{ "hd_queue_next", "an item", HD_WAIT_NEXT, empty_queue, call_next, put_item, 0 },
+	{ "hd_promise_value", "the value", HD_WAIT_PROMISE, some_promise, call_promise, set_promise, 0 },
+	{ "hd_join", "its end", HD_WAIT_JOIN, held_mutex, call_join, let_holder_go, 0 },
+};
+
+/* ---- the players ---- */
+
+struct act {
+	const struct point *point;
+	struct scene *scene;
+	hd_time until;
+	bool cancelled_before;
+	long answer;
+};
+
+static void *play(void *arg)
+{
+	struct act *a = arg;
+
+	if (a->cancelled_before)
+		MUST(hd_cancel(hd_self()));
+	a->answer = a->point->make(a->scene, a->until);
+	return NULL;
+}
+
+/* Spawns a process that makes the call, and answers when it waits. */
+static hd_pid begin(struct act *a)
+{
+	struct hd_process_info info;
+	hd_pid pid = hd_spawn(play, a);
+
+	MUST(pid);
+	for (int i = 0; i < 20000; i++) {
+		MUST(hd_sleep(HD_US(50)));
+		MUST(hd_process_info(pid, &info));
+		if (info.state == HD_ENDED || a->point->is & NO_WAIT)
+			return pid;
+		if (info.state == HD_WAITING && (a->point->why == HD_WAIT_NONE || info.why == a->point->why))
+			return pid;
+	}
+	fprintf(stderr, "points: %s does not wait as it should, but for reason %d\n", a->point->call, info.why);
+	abort();
+}
+
+static struct scene *set_scene(const struct point *p)
+{
+	struct scene *s = calloc(1, sizeof *s);
+
+	s->fds[0] = s->fds[1] = s->other = -1;
+	p->arrange(s);
+	return s;
+}
+
+static void clear_scene(struct scene *s)
+{
+	s->over = true;
+	if (s->holder > 0)
+		(void)!hd_join(s->holder, NULL, HD_FOREVER);
+	for (int i = 0; i < 2; i++)
+		if (s->fds[i] >= 0)
+			hd_close(s->fds[i]);
+	if (s->other >= 0)
+		hd_close(s->other);
+	if (s->memory != NULL)
+		munmap(s->memory, 4096);
+	if (s->path[0] != 0)
+		unlink(s->path);
+	if (s->child > 0 && kill(s->child, SIGKILL) == 0)
+		(void)!hd_waitpid(s->child, NULL, 0, HD_FOREVER);
+	if (s->queue != NULL)
+		hd_queue_drop(s->queue);
+	if (s->promise != NULL)
+		hd_promise_release(s->promise);
+	free(s);
+}
+
+/* Keeps the only thread of the pool. */
+static struct hd_semaphore freed, taken;
+static void keep_thread(void *arg)
+{
+	(void)arg;
+	hd_semaphore_signal(&taken);
+	MUST(hd_semaphore_wait(&freed, HD_FOREVER));
+}
+
+static void *keep_pool_busy(void *arg)
+{
+	MUST(hd_blocking(keep_thread, NULL));
+	return arg;
+}
+
+static const char *word(long answer)
+{
+	switch (answer) {
+	case -ECANCELED:
+		return "`-ECANCELED`";
+	case -ETIMEDOUT:
+		return "`-ETIMEDOUT`";
+	default:
+		return answer >= 0 ? "goes on" : hd_error((int)answer);
+	}
+}
+
+static const char *when_cancelled_before(const struct point *p)
+{
+	struct scene *s = set_scene(p);
+	struct act a = { .point = p, .scene = s, .until = hd_after(HD_SEC(5)), .cancelled_before = true };
+	bool waits = p->make == call_mutex; /* it is no cancellation point */
+	hd_pid pid = waits ? begin(&a) : hd_spawn(play, &a);
+
+	if (waits)
+		p->grant(s);
+	MUST(hd_join(pid, NULL, HD_FOREVER));
+	clear_scene(s);
+	return word(a.answer);
+}
+
+/* And after it another process makes the call in the same scene, and is let go: nothing of what it needs is lost. */
+static const char *when_cancelled(const struct point *p, hd_pid keeper)
+{
+	struct scene *s = set_scene(p);
+	struct act first = { .point = p, .scene = s, .until = HD_FOREVER }, second = first;
+	hd_pid pid = begin(&first), other = 0;
+
+	(void)hd_cancel(pid);
+	if (p->make != call_mutex)
+		MUST(hd_join(pid, NULL, HD_FOREVER));
+	if (!(p->is & NO_GRANT)) {
+		other = begin(&second);
+		if (p->is & BUSY_POOL)
+			hd_semaphore_signal(&freed);
+		else
+			p->grant(s);
+		MUST(hd_join(other, NULL, HD_FOREVER));
+		if (second.answer < 0)
+			die(p->call, second.answer);
+		if (p->is & BUSY_POOL)
+			MUST(hd_join(keeper, NULL, HD_FOREVER));
+	}
+	if (p->make == call_mutex)
+		MUST(hd_join(pid, NULL, HD_FOREVER));
+	clear_scene(s);
+	return word(first.answer);
+}
+
+static const char *when_terminated(const struct point *p)
+{
+	struct scene *s = set_scene(p);
+	struct act a = { .point = p, .scene = s, .until = HD_FOREVER };
+	hd_pid pid = begin(&a);
+	struct hd_end end;
+	int err = hd_terminate(pid, hd_after(HD_SEC(5)));
+
+	if (err != 0 && err != -ESRCH)
+		die(p->call, err);
+	MUST(hd_join_end(pid, &end, HD_FOREVER));
+	clear_scene(s);
+	return end.kind == HD_END_RETURNED ? "goes on" : "ends";
+}
+
+static const char *when_time_is_up(const struct point *p)
+{
+	if (p->is & NO_DEADLINE)
+		return "-";
+	struct scene *s = set_scene(p);
+	struct act a = { .point = p, .scene = s, .until = hd_after(HD_MS(20)) };
+	hd_pid pid = hd_spawn(play, &a);
+
+	MUST(hd_join(pid, NULL, HD_FOREVER));
+	clear_scene(s);
+	return word(a.answer);
+}
+
+static void *make_table(void *arg)
+{
+	printf("| call | waits for | cancelled before it | cancelled while it waits | terminated while it waits | time is up "
+	       "|\n"
+	       "|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+		const struct point *p = &points[i];
+		hd_pid keeper = p->is & BUSY_POOL ? hd_spawn(keep_pool_busy, NULL) : 0;
+		if (keeper > 0)
+			MUST(hd_semaphore_wait(&taken, HD_FOREVER));
+		const char *before = when_cancelled_before(p), *ended = when_terminated(p), *late = when_time_is_up(p);
+		const char *during = when_cancelled(p, keeper); /* which lets the keeper go */
+		printf("| `%.*s`%s | %s | %s | %s | %s | %s |\n", (int)strcspn(p->call, ","), p->call,
+		       strchr(p->call, ',') != NULL ? strchr(p->call, ',') : "", p->waits_for, before,
+		       p->is & NO_WAIT ? "-" : during, p->is & NO_WAIT ? "-" : ended, late);
+		fflush(stdout);
+	}
+	return arg;
+}
+
+int main(void)
+{
+	struct hd_config config = { .workers = 2, .blocking_threads = 1, .fixed = true };
+
+	hd__fault_arm(HD__FAULT_RING, 1, true); /* else a sync of a file waits for no thread */
+	return hd_run(&config, make_table, NULL) != 0;
+}
