@@ -107,14 +107,16 @@ static bool end_nudge(struct hd_process *p, uint64_t heeded, uint64_t *control)
 }
 
 /* Does what p's word says when HD__NUDGED is cleared, before any other thread can act on p: a waiter in news for that must see both or
- * neither. A process that waits may be adopted by another worker as soon as HD__NUDGED is cleared: what concerns it is done before. */
+ * neither. A process that waits may be adopted by another worker as soon as HD__NUDGED is cleared: what concerns it is done before, and nothing of
+ * it is read after that. When its wait is over, hd__make_suspended says that it stalls. */
 static void heed_and_obey(struct hd_worker *w, struct hd_process *p)
 {
 	uint64_t control;
+	bool waits;
 
 	for (;;) {
 		uint64_t heeded = heed(w, p, ld_acq(&p->control));
-		bool waits = p->state == HD_WAITING;
+		waits = p->state == HD_WAITING;
 		if (waits)
 			hd__set_policy(w, p, HD__CONTROL_POLICY(heeded));
 		hd__waitq_lock(&p->news);
@@ -128,7 +130,7 @@ static void heed_and_obey(struct hd_worker *w, struct hd_process *p)
 	struct hd_waiter *waiting = hd__waitq_claim_all(w, &p->news, HD__GRANTED, HD_WAIT_SUSPEND);
 	hd__waitq_unlock(&p->news);
 	hd__unpark_all(w, waiting);
-	if (p->state == HD_SUSPENDED)
+	if (!waits && p->state == HD_SUSPENDED)
 		hd__wait_stalled(w, p, false);
 }
 
