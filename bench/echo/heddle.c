@@ -1,6 +1,6 @@
 /* heddle.c - the echo server on heddle: a process per connection. */
+#include <fcntl.h>
 #include <heddle.h>
-#include <unistd.h>
 
 #include "echo.h"
 
@@ -34,5 +34,7 @@ int main(void)
 	struct hd_config config = { .workers = bench_workers(), .fixed = true };
 	int listener = echo_listen();
 
+	if (fcntl(listener, F_SETFL, O_NONBLOCK) != 0)
+		bench_die("fcntl", errno);
 	return hd_run(&config, accept_all, &listener) != 0;
 }

@@ -585,7 +585,7 @@ static void take_last_turn(struct hd_worker *w, struct hd__flow *flow, int fd)
 static void begin_anew(struct hd__flow *flow)
 {
 	hd__waitq_lock(&flow->waiters);
-	flow->generation++;
+	st_rel(&flow->generation, flow->generation + 1); /* pairs with `prepare` in io/ready.c */
 	st_rlx(&flow->edges, 0); /* a late event of the old descriptor may look at these two: `say` */
 	st_rlx(&flow->drained, 0);
 	flow->locks = 0;

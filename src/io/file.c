@@ -174,28 +174,35 @@ ssize_t hd__file_move(const struct hd__op *op, int64_t offset)
 	return rest.wanted < op->wanted ? (ssize_t)(op->wanted - rest.wanted) : n;
 }
 
-static ssize_t make_stream_move(struct call *c)
+/* A call of another kind. */
+struct other_call {
+	struct call call;
+	struct hd__op *op;
+	ssize_t (*make)(struct hd__op *op);
+};
+
+static ssize_t make_other(struct call *c)
 {
-	return c->writes ? hd__os_write(c->fd, HD__BY_THREAD, c->iov, c->parts)
-			 : hd__os_read(c->fd, HD__BY_THREAD, c->iov, c->parts);
+	struct other_call *other = (struct other_call *)c;
+	return other->make(other->op);
 }
 
-ssize_t hd__file_move_on_thread(struct hd__op *op, const struct iovec *iov, int n)
+ssize_t hd__op_on_thread(struct hd__op *op, ssize_t (*make)(struct hd__op *op))
 {
 	bool writes = op->way == HD__WRITING;
-	struct call c = { .make = make_stream_move, .fd = op->fd, .writes = writes, .iov = iov, .parts = n };
+	struct other_call c = { .call = { .make = make_other, .fd = op->fd }, .op = op, .make = make };
 	struct hd__use in_use;
 	struct hd__fd *f;
 
 	if (!hd__os_is_ready(op->fd, writes))
 		return -EAGAIN;
 	hd_time until = hd__is_past(hd__self(), op->until) ? hd_after(A_MOMENT) : op->until;
-	int err = use(&in_use, op->fd, &c.job, &f); /* so that hd_close interrupts it */
+	int err = use(&in_use, op->fd, &c.call.job, &f); /* so that hd_close interrupts it */
 	if (err != 0)
 		return err;
-	ssize_t moved = make_on_thread(&c, true, until, writes ? HD_WAIT_FD_WRITE : HD_WAIT_FD_READ);
+	ssize_t answer = make_on_thread(&c.call, true, until, writes ? HD_WAIT_FD_WRITE : HD_WAIT_FD_READ);
 	hd__use_end(&in_use);
-	return moved;
+	return answer;
 }
 
 static ssize_t transfer(int fd, enum hd__way way, const struct iovec *iov, int n, off_t offset, hd_time until)

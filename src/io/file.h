@@ -8,7 +8,8 @@
  * error comes: a count, 0 at the end, -errno; -ECANCELED: hd__heed must follow. In the caller's turn, or use; op->f->how is known. */
 ssize_t hd__file_move(const struct hd__op *op, int64_t offset);
 
-/* Reads or writes a descriptor that is ready, on a thread that may wait nevertheless. In the caller's turn. */
-ssize_t hd__file_move_on_thread(struct hd__op *op, const struct iovec *iov, int n);
+/* Makes a call about a descriptor that is ready, and may make the caller wait nevertheless, on a thread of the pool: -EAGAIN: it is not ready. In
+ * the caller's turn. */
+ssize_t hd__op_on_thread(struct hd__op *op, ssize_t (*make)(struct hd__op *op));
 
 #endif

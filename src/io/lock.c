@@ -71,7 +71,8 @@ static int lock_flow(struct hd__fd *f, int fd, enum hd__way way, hd_time until)
 
 	if (err != 0)
 		return err;
-	err = remember(flow);
+	if ((err = hd__fd_learn(f, fd)) == 0)
+		err = remember(flow);
 	if (err == 0)
 		return hd__fd_keep_turn(flow);
 	hd__fd_pass_turn(flow);

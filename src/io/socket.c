@@ -7,7 +7,7 @@
 #include <heddle/time.h>
 #include <netinet/in.h>
 
-#include "io/fd.h"
+#include "io/file.h"
 
 #define NO_ROOM (-EXFULL)   /* no call on sockets answers that */
 #define PAUSE_MIN HD_US(50) /* between two attempts to reach a Unix socket that has no room */
@@ -58,10 +58,19 @@ static ssize_t do_when_there_is_room(struct hd__op *op, hd_time until)
 
 /* ---- connections ---- */
 
+static ssize_t accept_one(struct hd__op *op)
+{
+	return hd__os_accept(op->fd, op->address, op->size, op->flags);
+}
+
+/* accept(2) can be told not to wait only by O_NONBLOCK, which belongs to all programs that share the listener: one that has it not is waited for, and
+ * then a thread accepts, since another program may be faster. */
 static ssize_t try_accept(struct hd__op *op, enum hd__how how)
 {
+	bool direct = (op->f != NULL && op->f->born) || hd__os_is_nonblocking(op->fd);
+
 	(void)how;
-	return hd__os_accept(op->fd, op->address, op->size, op->flags);
+	return direct ? accept_one(op) : hd__op_on_thread(op, accept_one);
 }
 
 int hd_accept(int fd, struct sockaddr *address, unsigned *size, int flags, hd_time until)

@@ -36,23 +36,31 @@ int hd__op_rest(struct hd__op *op, struct iovec parts[HD__PARTS])
 	return n;
 }
 
-static ssize_t attempt(struct hd__op *op, enum hd__how how)
+static ssize_t move(struct hd__op *op, enum hd__how how)
 {
 	struct iovec parts[HD__PARTS];
 	const struct iovec *iov = op->iov;
 	int n = op->n;
 
-	if (unlikely(op->all == 0 && (op->way == HD__READING || n == 0)))
-		return 0; /* as read(2): recv would wait, or take a datagram */
-	if (how == HD__BY_FILE)
-		return hd__file_move(op, -1);
 	if (op->wanted != op->all) {
 		n = hd__op_rest(op, parts);
 		iov = parts;
 	}
-	if (unlikely(how == HD__BY_THREAD))
-		return hd__file_move_on_thread(op, iov, n);
 	return op->way == HD__READING ? hd__os_read(op->fd, how, iov, n) : hd__os_write(op->fd, how, iov, n);
+}
+
+static ssize_t move_on_thread(struct hd__op *op)
+{
+	return move(op, HD__BY_THREAD);
+}
+
+static ssize_t attempt(struct hd__op *op, enum hd__how how)
+{
+	if (unlikely(op->all == 0 && (op->way == HD__READING || op->n == 0)))
+		return 0; /* as read(2): recv would wait, or take a datagram */
+	if (how == HD__BY_FILE)
+		return hd__file_move(op, -1);
+	return likely(how != HD__BY_THREAD) ? move(op, how) : hd__op_on_thread(op, move_on_thread);
 }
 
 static ssize_t run(struct hd__op *op, const struct iovec *iov, int n, hd_time until)

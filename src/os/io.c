@@ -155,54 +155,26 @@ ssize_t hd__os_sendmsg(int fd, const struct msghdr *message, int flags)
 	return answer(sendmsg(fd, message, flags | MSG_DONTWAIT | MSG_NOSIGNAL), saved);
 }
 
-/* Runs f with O_NONBLOCK set on fd; it is put back at once. */
-static int without_waiting(int fd, int (*f)(int fd, void *arg), void *arg)
-{
-	int flags = fcntl(fd, F_GETFL);
-	bool set = flags >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
-	int result = f(fd, arg), err = errno;
-
-	if (set)
-		fcntl(fd, F_SETFL, flags);
-	errno = err;
-	return result;
-}
-
-struct peer {
-	struct sockaddr *address;
-	socklen_t *size;
-	int flags;
-};
-
-static int accept_peer(int fd, void *arg)
-{
-	const struct peer *p = arg;
-	return accept4(fd, p->address, p->size, p->flags | SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
-static int connect_peer(int fd, void *arg)
-{
-	const struct peer *p = arg;
-	return connect(fd, p->address, *p->size);
-}
-
-/* Neither of these calls can be told not to wait, other than by O_NONBLOCK. */
 int hd__os_accept(int fd, struct sockaddr *address, socklen_t *size, int flags)
 {
 	int saved = errno;
-	struct peer peer = { address, size, flags };
 
 	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
 		return -EINTR;
-	return (int)answer(without_waiting(fd, accept_peer, &peer), saved);
+	return (int)answer(accept4(fd, address, size, flags | SOCK_NONBLOCK | SOCK_CLOEXEC), saved);
 }
 
+/* connect(2) can be told not to wait only by O_NONBLOCK, which is put back at once. A socket that is being connected is hardly shared. */
 int hd__os_connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-	int saved = errno;
-	struct peer peer = { (struct sockaddr *)(uintptr_t)address, &size, 0 };
+	int saved = errno, flags = fcntl(fd, F_GETFL);
+	bool set = flags >= 0 && !(flags & O_NONBLOCK) && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+	int err = (int)answer(connect(fd, address, size), saved);
 
-	return (int)answer(without_waiting(fd, connect_peer, &peer), saved);
+	if (set)
+		fcntl(fd, F_SETFL, flags);
+	errno = saved;
+	return err;
 }
 
 int hd__os_connected(int fd)

@@ -42,8 +42,9 @@ ssize_t hd__os_read(int fd, enum hd__how how, const struct iovec *iov, int n);
 ssize_t hd__os_write(int fd, enum hd__how how, const struct iovec *iov, int n);
 ssize_t hd__os_recvmsg(int fd, struct msghdr *message, int flags);
 ssize_t hd__os_sendmsg(int fd, const struct msghdr *message, int flags);
-int hd__os_accept(int fd, struct sockaddr *address, socklen_t *size, int flags); /* the new one is as hd__os_socket's */
-int hd__os_connect(int fd, const struct sockaddr *address, socklen_t size);	 /* -EINPROGRESS */
+int hd__os_accept(int fd, struct sockaddr *address, socklen_t *size,
+		  int flags); /* the new one is as hd__os_socket's. It waits, unless fd has O_NONBLOCK */
+int hd__os_connect(int fd, const struct sockaddr *address, socklen_t size); /* -EINPROGRESS */
 int hd__os_connected(int fd); /* how hd__os_connect has ended; -EAGAIN: it has not */
 
 int hd__os_pipe(int fds[2]);

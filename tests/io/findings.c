@@ -274,7 +274,7 @@ static void high_pipe(int pair[2])
 
 static void *close_under_beginners(void *arg)
 {
-	int rounds = hd_is_simulated() ? 2 : 2000;
+	int rounds = hd_is_simulated() ? 2 : hd_scaled(2000);
 
 	for (int i = 0; i < rounds; i++) {
 		int pair[2];
@@ -308,7 +308,7 @@ static void *lock_and_read(void *arg)
 
 static void *close_under_lock(void *arg)
 {
-	int rounds = hd_is_simulated() ? 2 : 2000;
+	int rounds = hd_is_simulated() ? 2 : hd_scaled(2000);
 
 	for (int i = 0; i < rounds; i++) {
 		int pair[2];
@@ -580,4 +580,47 @@ HD_TEST(net_wait_for_a_full_receiver_is_no_loop)
 {
 	if (!hd_is_simulated())
 		run_first(send_to_full);
+}
+
+/* ---- a listener that other programs share: its O_NONBLOCK stays as it is ---- */
+
+static void *connect_once(void *arg)
+{
+	int fd = hd_socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQ(hd_connect(fd, arg, sizeof(struct sockaddr_in), HD_FOREVER), 0);
+	return (void *)(intptr_t)fd;
+}
+
+static void *accept_at_blocking_listener(void *arg)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof at;
+	int listener = socket(AF_INET, SOCK_STREAM, 0), flags = fcntl(listener, F_GETFL);
+
+	CHECK(bind(listener, (struct sockaddr *)&at, size) == 0 && listen(listener, 8) == 0);
+	CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+	CHECK_EQ(hd_accept(listener, NULL, NULL, 0, 0), -ETIMEDOUT);
+	CHECK_EQ(hd_accept(listener, NULL, NULL, 0, hd_after(HD_MS(2))), -ETIMEDOUT);
+	for (int i = 0; i < 5; i++) {
+		hd_pid pid = spawned(connect_once, &at);
+		int here = hd_accept(listener, NULL, NULL, 0, HD_FOREVER), there = (int)(intptr_t)joined(pid);
+		char c;
+		CHECK(here >= 0);
+		CHECK_EQ(hd_write(there, "x", 1, HD_FOREVER), 1);
+		CHECK_EQ(hd_read(here, &c, 1, HD_FOREVER), 1);
+		CHECK_EQ(fcntl(listener, F_GETFL), flags);
+		CHECK_EQ(fcntl(here, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+		hd_close(here);
+		hd_close(there);
+	}
+	CHECK_EQ(hd_close(listener), 0);
+	return arg;
+}
+
+HD_TEST(net_accept_leaves_a_blocking_listener_as_it_is)
+{
+	if (hd_is_simulated())
+		SKIP("there are no connections");
+	WORKERS(w) run_on(w, accept_at_blocking_listener, NULL);
 }

@@ -208,6 +208,7 @@ static void *misuse(void *arg)
 	CHECK_EQ(hd_fd_lock(0, 0, HD_FOREVER), -EINVAL);
 	CHECK_EQ(hd_fd_lock(0, 4, HD_FOREVER), -EINVAL);
 	CHECK_EQ(hd_fd_lock(-1, HD_FD_READING, HD_FOREVER), -EBADF);
+	CHECK_EQ(hd_fd_lock(99, HD_FD_READING, HD_FOREVER), -EBADF); /* it is not open */
 	CHECK_EQ(hd_fd_unlock(100, HD_FD_READING), -EPERM);
 	return NULL;
 }
