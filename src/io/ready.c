@@ -23,7 +23,7 @@
 void hd__fd_tell(struct hd_worker *w, struct hd__fd *f, uint32_t generation, enum hd__outcome outcome)
 {
 	hd__waitq_lock(&f->watchers);
-	if (f->reading.generation != generation) {
+	if (ld_acq(&f->reading.generation) != generation) {
 		hd__waitq_unlock(&f->watchers);
 		return;
 	}

@@ -528,7 +528,8 @@ HD_WORKERS_TEST(signal_comes_through_threads_that_do_not_block_it)
 	set(&threads_end, 1);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
-	CHECK(blocked[0]); /* or every signal would go round and round */
+	if (!HD_UNDER_TSAN)	   /* which calls handlers later, and drops what they say of the mask */
+		CHECK(blocked[0]); /* or every signal would go round and round */
 	(void)workers;
 }
 
