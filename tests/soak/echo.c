@@ -2,11 +2,14 @@
  * an hour or so. Every byte of every reply is compared.
  *
  * A minute is an epoch. At its end all clients and connections are gone, and what the program holds then is counted: descriptors, processes and
- * stacks must be as many as after the first epoch, and its memory must not have grown by more than 1 %. So a leak of one descriptor
- * or process in half an hour is found. */
+ * stacks must be as many as after the first epochs, and its heap must not have grown by more than 1 %. So a leak of one descriptor
+ * or process in half an hour is found. Resident memory goes up and down, with the stacks that are kept warm: its least value in the last third of
+ * the time must not be 1 % above that in the third before. */
 #include <dirent.h>
 #include <errno.h>
 #include <heddle.h>
+#include <limits.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,7 +237,7 @@ static void *be_chaos(void *arg)
 /* ---- what the program holds ---- */
 
 struct holding {
-	unsigned long fds, processes, stacks, kib;
+	unsigned long fds, processes, stacks, heap, kib;
 };
 
 static struct holding count_holding(void)
@@ -253,6 +256,7 @@ static struct holding count_holding(void)
 	fclose(statm);
 	h.processes = stats.live_processes;
 	h.stacks = stats.live_stacks;
+	h.heap = mallinfo2().uordblks;
 	h.kib = resident * ((unsigned long)sysconf(_SC_PAGESIZE) / 1024);
 	return h;
 }
@@ -274,10 +278,17 @@ static void run_epoch(void)
 		fail("the end of an epoch", -EINVAL);
 }
 
+/* By how many percent `now` is more. */
+static double growth(unsigned long before, unsigned long now)
+{
+	return before > 0 ? 100.0 * ((double)now - (double)before) / (double)before : 0;
+}
+
 static void *soak(void *arg)
 {
 	int minutes = *(int *)arg;
-	struct holding first = { 0 }, now;
+	struct holding first = { 0 }, now = { 0 };
+	unsigned long least[3] = { ULONG_MAX, ULONG_MAX, ULONG_MAX }; /* KiB, in each third */
 	socklen_t size = sizeof address;
 
 	listener = hd_socket(AF_INET, SOCK_STREAM, 0);
@@ -285,23 +296,27 @@ static void *soak(void *arg)
 	if (listener < 0 || bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, 1024) != 0 ||
 	    getsockname(listener, (struct sockaddr *)&address, &size) != 0)
 		fail("cannot listen", -errno);
-	printf("minute connections  messages  MiB cancels terminated timeouts resets refused | fds processes stacks KiB\n");
+	printf("minute connections  messages  MiB cancels terminated timeouts resets refused | fds processes stacks  heap "
+	       "resident KiB\n");
 	for (int minute = 1; minute <= minutes; minute++) {
 		run_epoch();
 		now = count_holding();
 		if (minute <= WARM_UP)
 			first = now;
-		printf("%6d %11lu %9lu %4lu %7lu %10lu %8lu %6lu %7lu | %3lu %9lu %6lu %lu\n", minute, count.connections,
+		unsigned long *third = &least[(minute - 1) * 3 / minutes];
+		*third = now.kib < *third ? now.kib : *third;
+		printf("%6d %11lu %9lu %4lu %7lu %10lu %8lu %6lu %7lu | %3lu %9lu %6lu %5lu %lu\n", minute, count.connections,
 		       count.messages, count.bytes >> 20, count.cancels, count.terminations, count.timeouts, count.resets,
-		       count.refused, now.fds, now.processes, now.stacks, now.kib);
+		       count.refused, now.fds, now.processes, now.stacks, now.heap, now.kib);
 		fflush(stdout);
 		if (now.fds != first.fds || now.processes != first.processes || now.stacks != first.stacks)
 			fail("descriptors, processes or stacks were lost in minute", minute);
 	}
 	hd_close(listener);
-	double drift = first.kib > 0 ? 100.0 * ((double)now.kib - (double)first.kib) / (double)first.kib : 0;
-	printf("memory: %+.2f %% since minute %d\n", drift, minutes < WARM_UP ? minutes : WARM_UP);
-	if (drift >= DRIFT)
+	double heap = growth(first.heap, now.heap), resident = minutes >= 3 ? growth(least[1], least[2]) : 0;
+	printf("heap: %+.2f %% since minute %d; resident: %+.2f %% in the last third\n", heap,
+	       minutes < WARM_UP ? minutes : WARM_UP, resident);
+	if (heap >= DRIFT || resident >= DRIFT)
 		hd_shutdown(1);
 	return NULL;
 }
