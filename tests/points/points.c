@@ -540,7 +540,7 @@ static long call_getaddrinfo(struct scene *s, hd_time until)
 	(void)s;
 	if (err == 0)
 		freeaddrinfo(found);
-	return err;
+	return err < HD_EAI(0) ? 0 : err; /* the resolver has answered; not every system knows localhost */
 }
 
 static long call_sigwait(struct scene *s, hd_time until)
