@@ -3,7 +3,8 @@
  * Owns:       the table of descriptors, struct hd__fd.
  * Invariant:  an operation is on its way only in its turn; hd_close takes both turns before the number goes back to the kernel. So no
  *             system call of a process meets a number that has become another descriptor's.
- * Locking:    a flow's queue lock guards its queue, edges and end; f->lock guards which poller watches it. Order: a lane, then either.
+ * Locking:    a flow's queue lock guards its queue, edges and end; f->lock guards which poller watches it. Order: a lane, then either;
+ *             f->lock, then the queue's.
  * Callers:    processes, and plain threads where it says so; workers and the watcher with what has happened.
  *
  *      take_turn --> attempt --> (drained? wait_for_kernel --> attempt)* --> pass_turn
@@ -321,12 +322,12 @@ int hd__fd_watch_bell(struct hd_worker *w, int bell)
 	if (f == NULL)
 		return err;
 	hd__lock(&f->lock);
-	f->born = true;
+	st_rlx(&f->born, true);
 	st_rel(&f->poller, (uint16_t)(w->index + 1));
 	st_rel(&f->how, HD__BELL);
 	err = hd__poller_watch(w, bell, whose(f, bell));
 	if (err != 0) {
-		f->born = false;
+		st_rlx(&f->born, false);
 		st_rel(&f->poller, 0);
 		st_rel(&f->how, HD__HOW_UNKNOWN);
 	}
@@ -340,7 +341,7 @@ int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd)
 	unsigned mine = w->index + 1, at = ld_acq(&f->poller);
 	int err;
 
-	if (likely(at == mine && f->born)) {
+	if (likely(at == mine && ld_rlx(&f->born))) {
 		if (unlikely(ld_rlx(&f->strays) != 0))
 			st_rlx(&f->strays, 0);
 		return 0;
@@ -348,7 +349,7 @@ int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd)
 	bool stays = at != 0 && (at == mine || ld_rlx(&f->strays) < STRAYS);
 	if (at != mine && stays)
 		bump(&f->strays, 1); /* a hint: the process that has the turn of the other flow may do so too */
-	if (stays && f->born)
+	if (stays && ld_rlx(&f->born))
 		return 0;
 	hd__lock(&f->lock);
 	at = f->poller;
@@ -420,7 +421,7 @@ static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct
 
 static void set_nature(struct hd__fd *f, const struct hd__nature *nature)
 {
-	f->stream = nature->stream;
+	st_rlx(&f->stream, nature->stream);
 	st_rlx(&f->waits[HD__READING], nature->reads_wait);
 	st_rlx(&f->waits[HD__WRITING], nature->writes_wait);
 	st_rel(&f->how, (uint8_t)nature->how);
@@ -586,7 +587,7 @@ static void begin_anew(struct hd__flow *flow)
 {
 	hd__waitq_lock(&flow->waiters);
 	st_rel(&flow->generation, flow->generation + 1); /* pairs with `prepare` in io/ready.c */
-	st_rlx(&flow->edges, 0); /* a late event of the old descriptor may look at these two: `say` */
+	st_rlx(&flow->edges, 0);			 /* a late event of the old descriptor may look at these two: `say` */
 	st_rlx(&flow->drained, 0);
 	flow->locks = 0;
 	flow->busy = false;
@@ -595,10 +596,14 @@ static void begin_anew(struct hd__flow *flow)
 	hd__waitq_unlock(&flow->waiters);
 }
 
-/* Everything that is known of fd is forgotten, and whatever waits for it answers -EBADF. On a process, outside its lane, or a plain
- * thread inside the gate. */
-static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
+/* Everything that is known of fd is forgotten, and whatever waits for it answers -EBADF; with `closes` it is closed, too. An operation that
+ * begins in the middle of this answers -EBADF, until the number is no descriptor: if it could begin before, it would wait for what is then
+ * closed, and the kernel would never tell it. The number may be given out again while f->lock is held: see be_born. On a process, outside
+ * its lane, or a plain thread inside the gate. */
+static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes)
 {
+	int err = 0;
+
 	for (int way = 0; way < 2; way++) {
 		struct hd_worker *w = hd__enter_call();
 		bool first = begin_close(w, hd__flow_of(f, (enum hd__way)way));
@@ -620,12 +625,16 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd)
 	st_rlx(&f->poller, 0);
 	st_rlx(&f->strays, 0);
 	st_rlx(&f->hung_up, false); /* a late event may set it again: the new descriptor is only read with more care */
-	f->stream = f->born = f->own = false;
-	hd__unlock(&f->lock);
-	for (int way = 0; way < 2; way++)
-		begin_anew(hd__flow_of(f, (enum hd__way)way));
+	st_rlx(&f->stream, false);
+	st_rlx(&f->born, false);
+	f->own = false;
+	if (closes)
+		err = hd__os_close(fd);
 	hd__uses_open(&f->uses);
-	return 0;
+	begin_anew(&f->writing);
+	begin_anew(&f->reading); /* last: it says whether another process or thread may begin to close */
+	hd__unlock(&f->lock);
+	return err;
 }
 
 static bool is_known(struct hd__fd *f)
@@ -664,42 +673,26 @@ static void end_plain(struct hd__sched *sched)
 		hd__gate_leave();
 }
 
-int hd_fd_forget(int fd)
+/* Whether it is known or not: its first operation may begin at this moment, or be one that takes no turn. */
+static int forget_or_close(int fd, bool closes)
 {
 	struct hd__sched *sched = begin_plain();
-	struct hd__fd *f = find_known(sched, fd);
-	int err = f != NULL ? forget(sched, f, fd) : 0;
+	struct hd__fd *f = find_made(sched, fd);
+	int err = f != NULL ? forget(sched, f, fd, closes) : closes ? hd__os_close(fd) : 0;
 
 	end_plain(sched);
 	hd__pass_by();
 	return err;
 }
 
-/* An operation that began when all was forgotten, but the number not yet closed, may wait for what is gone: it tries again, and the kernel tells it. */
-static void tell_late(struct hd__sched *sched, int fd)
+int hd_fd_forget(int fd)
 {
-	struct hd__fd *f = find_made(sched, fd);
-
-	if (likely(f == NULL || (!is_known(f) && ld_seq(&f->watching) == 0)))
-		return;
-	struct hd_worker *w = hd__enter_call();
-	say(w, &f->reading, ld_acq(&f->reading.generation));
-	say(w, &f->writing, ld_acq(&f->writing.generation));
-	hd__fd_tell(w, f, ld_acq(&f->reading.generation), HD__GRANTED);
-	hd__leave_call(w);
+	return forget_or_close(fd, false);
 }
 
 int hd_close(int fd)
 {
-	int err = hd_fd_forget(fd);
-
-	if (err != 0)
-		return err;
-	err = hd__os_close(fd);
-	struct hd__sched *sched = begin_plain();
-	tell_late(sched, fd);
-	end_plain(sched);
-	return err;
+	return forget_or_close(fd, true);
 }
 
 /* On a process or a plain thread inside the gate. */
@@ -708,13 +701,14 @@ static void be_born(struct hd__sched *sched, int fd, const struct hd__nature *na
 	int err;
 	struct hd__fd *f = find_known(sched, fd);
 
-	if (f != NULL)
-		forget(sched, f, fd); /* an earlier one of that number was closed by other means than hd_close */
+	if (f !=
+	    NULL) /* an earlier one of that number was closed by other means than hd_close; or hd_close has f->lock still */
+		forget(sched, f, fd, false);
 	f = hd__fd_get(sched, fd, &err);
 	if (f == NULL)
 		return; /* it is treated as one from elsewhere */
 	hd__lock(&f->lock);
-	f->born = true;
+	st_rlx(&f->born, true);
 	set_nature(f, nature);
 	/* A process that watched a descriptor of this number in the moment of its end may have added that one to its set. */
 	if (unlikely(f->poller != 0))
@@ -754,7 +748,7 @@ int hd__fd_born_of(int fd, int parent)
 	struct hd__fd *f = find_known(sched, parent);
 
 	if (sched != NULL)
-		be_born(sched, fd, &(struct hd__nature){ .how = HD__BY_SOCKET, .stream = f != NULL && f->stream });
+		be_born(sched, fd, &(struct hd__nature){ .how = HD__BY_SOCKET, .stream = f != NULL && ld_rlx(&f->stream) });
 	end_plain(sched);
 	return fd;
 }

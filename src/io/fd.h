@@ -30,7 +30,7 @@ struct hd__flow {
 /* A call touches one cache line of it or two: that of its flow, and the first. */
 struct hd__fd {
 	struct hd__flow reading;
-	unsigned char lock; /* guards what the poller knows: */
+	unsigned char lock; /* guards what the poller knows; a process that only watches reads it without, relaxed: */
 	uint8_t how;	    /* enum hd__how */
 	uint16_t poller;    /* the worker that watches it, plus 1; 0: none */
 	uint8_t strays;	    /* how often in a row it was waited for on other workers */

@@ -684,8 +684,6 @@ HD_WORKERS_TEST(file_close_waits_for_reads)
 	hd_pid pids[4];
 	unsigned char data[64];
 
-	if (HD_UNDER_TSAN)
-		SKIP("TSan reports calls that begin while their descriptor is closed, and the readers make some");
 	fill(data, 0, sizeof data);
 	for (int round = 0; round < (hd_is_simulated() ? 1 : 20); round++) {
 		int fd = new_file(0);

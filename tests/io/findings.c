@@ -289,8 +289,6 @@ static void *close_under_beginners(void *arg)
 
 HD_TEST(io_close_ends_calls_that_begin_meanwhile)
 {
-	if (HD_UNDER_TSAN)
-		SKIP("TSan reports calls that begin while their descriptor is closed");
 	run_first(close_under_beginners);
 }
 
