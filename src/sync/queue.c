@@ -156,10 +156,11 @@ static bool has_room(hd_queue *q)
 {
 	while (q->count == q->room && !q->closed && q->capacity == ANY_NUMBER) {
 		size_t room = q->room;
+		bool ordered = is_ordered(q);
 		struct hd__heap_entry *heap = NULL;
 		unsigned char *more, *old;
 		hd__waitq_unlock(&q->waiters);
-		more = new_room(q, 2 * room, is_ordered(q), &heap);
+		more = new_room(q, 2 * room, ordered, &heap);
 		hd__waitq_lock(&q->waiters);
 		if (more == NULL && q->count == q->room && !q->closed)
 			return false;
