@@ -5,7 +5,9 @@
 #include <heddle/io.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/ring.h"
@@ -196,6 +198,47 @@ static void *leave_a_reader(void *arg)
 HD_TEST(ring_operation_is_called_off_when_the_runtime_ends)
 {
 	CHECK_EQ(run_with_workers(2, leave_a_reader, NULL), 5);
+}
+
+/* A process that does not listen is abandoned; the runtime waits for the kernel, which may take its time, and uses none. */
+static void *read_deaf(void *arg)
+{
+	CHECK_EQ(hd_set_cancel_state(HD_CANCEL_DISABLED), HD_CANCEL_ENABLED);
+	return read_one(arg);
+}
+
+static void *leave_a_deaf_reader(void *arg)
+{
+	char c;
+
+	need_ring();
+	CHECK_EQ(write(disk[1], "x", 1), 1);
+	CHECK_EQ(read_disk(&c, 1, HD_FOREVER), 1);
+	await_reader(spawned(hd_spawn(read_deaf, NULL)));
+	hd_shutdown(5);
+	return arg;
+}
+
+static void *write_late(void *arg)
+{
+	usleep(2000000);
+	CHECK_EQ(write(disk[1], "x", 1), 1);
+	return arg;
+}
+
+HD_TEST(ring_operation_that_takes_long_costs_nothing_at_the_end)
+{
+	struct timespec used;
+	pthread_t late;
+
+	if (hd_is_simulated())
+		SKIP("there is no io_uring here");
+	CHECK_EQ(pipe(disk), 0);
+	CHECK_EQ(pthread_create(&late, NULL, write_late, NULL), 0);
+	CHECK_EQ(run_with_workers(1, leave_a_deaf_reader, NULL), 5);
+	CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used), 0);
+	CHECK_EQ(pthread_join(late, NULL), 0);
+	CHECK(used.tv_sec == 0 && used.tv_nsec < 200000000);
 }
 
 /* The kernel has threads of its own for what cannot be done otherwise: they do not hide a deadlock. */
