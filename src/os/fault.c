@@ -21,9 +21,10 @@ void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on)
 bool hd__fault_strikes(enum hd__fault kind)
 {
 	unsigned n = ld_acq(&faults[kind].countdown);
+	bool (*door)(enum hd__fault kind) = ld_acq(&hd__fault_door); /* a test may take it away at any time */
 
-	if (unlikely(hd__fault_door != NULL))
-		return hd__fault_door(kind);
+	if (unlikely(door != NULL))
+		return door(kind);
 	while (n != 0) {
 		bool strikes = n == 1;
 		unsigned next = strikes && faults[kind].from_then_on ? 1 : n - 1;

@@ -177,7 +177,7 @@ HD_WORKERS_TEST(file_holds_what_is_written_in_spite_of_interrupts_and_short_coun
 	int fd = new_file(0);
 
 	if (!hd_is_simulated())
-		hd__fault_door = often;
+		st_rel(&hd__fault_door, often);
 	size_t n = hd_is_simulated() ? 40 : sizeof data;
 	fill(data, 0, n);
 	CHECK_EQ(hd_write(fd, data, n, HD_FOREVER), n);
@@ -188,7 +188,7 @@ HD_WORKERS_TEST(file_holds_what_is_written_in_spite_of_interrupts_and_short_coun
 	CHECK_EQ(hd_read(fd, data, sizeof data, HD_FOREVER), 0);
 	if (!hd_is_simulated()) {
 		CHECK_EQ(hd_fsync(fd, HD_FOREVER), 0);
-		hd__fault_door = NULL;
+		st_rel(&hd__fault_door, NULL);
 	}
 	CHECK_EQ(hd_close(fd), 0);
 	(void)workers;

@@ -149,7 +149,7 @@ static void begin_slow(void)
 	hd_semaphore_init(&server, 0);
 	set(&asked, 0);
 	set(&answered, 0);
-	hd__fault_door = ask_server;
+	st_rel(&hd__fault_door, ask_server);
 }
 
 static void end_slow(void)
@@ -158,7 +158,7 @@ static void end_slow(void)
 		CHECK_EQ(hd_semaphore_signal(&server), 0);
 		CHECK_EQ(hd_sleep(HD_US(100)), 0);
 	}
-	hd__fault_door = NULL;
+	st_rel(&hd__fault_door, NULL);
 }
 
 static void *look_up_localhost(void *arg)
