@@ -4,7 +4,8 @@
  * Invariant:  an awaited signal is blocked in every thread, so that it stays pending until a process takes it; or the thread that it interrupts
  *             blocks it at that moment, by the mask to which its handler returns, and sends it to the program again. So no
  *             signal is lost, and none does what it does by default, whichever threads the program has.
- * Locking:    one lock, for the table. The handler takes none: it reads `told` and, of a signal in it, `tell` and `arg`.
+ * Locking:    one lock, for the table. The handler takes none: it reads `told` and, of a signal in it, `tell` and `arg`; of one that
+ *             has gone back to the program, `before`.
  * Callers:    processes; workers, for their masks; rt/ at the end; the handler on any thread.
  *
  * Rejected: to send a note to every thread that has not blocked the signal yet. Threads of the program take no notes.
@@ -55,6 +56,26 @@ static void send_on(int signal, siginfo_t *info)
 	}
 }
 
+static void on_signal(int signal, siginfo_t *info, void *context);
+
+static bool has_our_action(int signal, struct sigaction *now)
+{
+	return sigaction(signal, NULL, now) == 0 && now->sa_flags & SA_SIGINFO && now->sa_sigaction == on_signal;
+}
+
+/* In the handler, without the lock. The program may have kept our action, as system(3) does, and put it in place again when the runtime had
+ * ended: the signal would go round for ever. If another runtime takes the signal at this moment, the action stays ours. */
+static void step_aside(int signal, hd__signals bit)
+{
+	struct sigaction now;
+
+	if (!has_our_action(signal, &now))
+		return;
+	sigaction(signal, &entries[signal].before, NULL);
+	if ((ld_seq(&awaited) | ld_seq(&told)) & bit)
+		sigaction(signal, &now, NULL);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
@@ -63,10 +84,12 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 
 	if (ld_acq(&told) & bit) { /* pairs with hd__os_signal_tell */
 		entries[signal].tell(ld_rlx(&entries[signal].arg));
-	} else { /* if it is not awaited either, it has just gone back to the program */
+	} else {
 		if (ld_acq(&awaited) & bit) {
 			sigaddset(&interrupted->uc_sigmask, signal);
 			ours |= bit;
+		} else { /* it has just gone back to the program */
+			step_aside(signal, bit);
 		}
 		send_on(signal, info);
 	}
@@ -82,11 +105,6 @@ static bool can_be_taken(int signal)
 		if (signal == never[i])
 			return false;
 	return signal > 0 && signal <= SIGRTMAX && (signal < 32 || signal >= SIGRTMIN) && !hd__os_is_interrupt(signal);
-}
-
-static bool has_our_action(int signal, struct sigaction *now)
-{
-	return sigaction(signal, NULL, now) == 0 && now->sa_flags & SA_SIGINFO && now->sa_sigaction == on_signal;
 }
 
 /* The signal's action is ours; again, if the program has changed it. */
