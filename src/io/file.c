@@ -417,6 +417,7 @@ struct passage {
 	ssize_t (*make)(struct call *c);
 	int in;
 	struct hd__nature from; /* of `in` */
+	uint32_t generation;	/* of it: it is in use only while a thread reads it, and may be closed in between */
 	off_t *in_offset, *out_offset;
 };
 
@@ -453,11 +454,24 @@ static ssize_t pass(struct passage *p, bool for_ever)
 		return n;
 	n = use(&in, p->in, job, &f);
 	if (n == 0) {
-		n = make_on_thread(&c, for_ever, until, HD_WAIT_FD_WRITE);
+		bool is_same = f == NULL || ld_acq(&f->reading.generation) == p->generation;
+		n = is_same ? make_on_thread(&c, for_ever, until, HD_WAIT_FD_WRITE) : -EBADF;
 		hd__use_end(&in);
 	}
 	hd__use_end(&out);
 	return n;
+}
+
+/* What there is to know of `in` before the first attempt. Returns 0 or -errno. */
+static int learn(struct passage *p)
+{
+	struct hd_worker *w = hd__self();
+	int err = 0;
+	struct hd__fd *f = w != NULL ? hd__fd_get(w->sched, p->in, &err) : NULL;
+
+	if (f != NULL)
+		p->generation = ld_acq(&f->reading.generation);
+	return w != NULL && f == NULL ? err : hd__os_nature(p->in, &p->from);
 }
 
 /* -ENODATA: it is `in` that is not ready. */
@@ -483,7 +497,7 @@ ssize_t hd_sendfile(int out, int in, off_t *offset, size_t n, hd_time until)
 	int err = begin(until);
 
 	if (err == 0)
-		err = hd__os_nature(in, &p.from);
+		err = learn(&p);
 	if (err != 0)
 		return err;
 	if (p.from.how != HD__BY_FILE || offset == NULL)
@@ -515,7 +529,7 @@ ssize_t hd_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t n
 	ssize_t moved = begin(until);
 
 	if (moved == 0)
-		moved = hd__os_nature(in, &p.from);
+		moved = learn(&p);
 	if (moved != 0)
 		return moved;
 	if (flags & SPLICE_F_NONBLOCK)
