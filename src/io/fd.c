@@ -171,6 +171,17 @@ void hd__io_forsake(struct hd__sched *sched)
 	}
 }
 
+void hd__io_forsake_uses(struct hd__sched *sched)
+{
+	struct hd__io *io = ld_acq(&sched->io);
+
+	for (int i = 0; io != NULL && i < CHUNKS; i++) {
+		struct hd__fd *chunk = ld_acq(&io->chunks[i]);
+		for (int k = 0; chunk != NULL && k < CHUNK; k++)
+			hd__uses_forsake(&chunk[k].uses);
+	}
+}
+
 int hd__fd_keep_turn(struct hd__flow *flow)
 {
 	struct hd_worker *w = hd__enter_call();

@@ -129,6 +129,9 @@ int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly);
 /* Something has happened to n descriptors (the poller's). */
 void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n);
 
+/* The runtime ends: no process runs any more, and what is in use by one, on its stack, is so no longer. */
+void hd__io_forsake_uses(struct hd__sched *sched);
+
 /* The runtime ends: all processes are gone, and if one was abandoned in its turn, a plain thread may wait for that in hd_close. */
 void hd__io_forsake(struct hd__sched *sched);
 

@@ -88,3 +88,17 @@ void hd__uses_open(struct hd__uses *uses)
 	uses->closing = false;
 	hd__waitq_unlock(&uses->closer);
 }
+
+void hd__uses_forsake(struct hd__uses *uses)
+{
+	struct hd_waiter *x = NULL;
+
+	hd__waitq_lock(&uses->closer);
+	if (uses->first != NULL) {
+		uses->first = NULL;
+		x = hd__waitq_claim(NULL, &uses->closer, HD__GRANTED);
+	}
+	hd__waitq_unlock(&uses->closer);
+	if (x != NULL)
+		hd__unpark_claimed(NULL, x);
+}

@@ -29,4 +29,7 @@ void hd__uses_close(struct hd__sched *sched, struct hd__uses *uses, int fd);
 /* The number may be another descriptor's now. */
 void hd__uses_open(struct hd__uses *uses);
 
+/* The processes do not run any more, and the list will be gone with their stacks: hd__uses_close does not wait for it. */
+void hd__uses_forsake(struct hd__uses *uses);
+
 #endif

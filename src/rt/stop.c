@@ -215,6 +215,8 @@ void hd__stop_finish(struct hd__sched *sched)
 	hd__gate_shut();
 	for (unsigned i = 0; i < sched->nworkers; i++)
 		sched->workers[i].over = true;
+	if (!hd__gate_is_empty())
+		hd__io_forsake_uses(sched); /* before their stacks vanish: a plain thread in hd_close looks at them */
 	for (bool empty = false, left = true; left || !empty;) {
 		empty = hd__gate_is_empty();
 		take_all_news(sched); /* if no thread was inside before this, nothing can come any more */
