@@ -15,10 +15,10 @@ static void look_up(const char *name, const char *service)
 		printf("%s: %s\n", name, err == HD_EAI(EAI_NONAME) ? "there is no such host" : hd_error(err));
 		return;
 	}
-	for (const struct addrinfo *a = found; a != NULL; a = a->ai_next)
-		if (hd_getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof host, port, sizeof port,
-				   NI_NUMERICHOST | NI_NUMERICSERV, HD_FOREVER) == 0)
-			printf("%s: %s, port %s\n", name, host, port);
+	/* There may be several; the first is the one to try first. */
+	if (hd_getnameinfo(found->ai_addr, found->ai_addrlen, host, sizeof host, port, sizeof port,
+			   NI_NUMERICHOST | NI_NUMERICSERV, HD_FOREVER) == 0)
+		printf("%s: %s, port %s\n", name, host, port);
 	freeaddrinfo(found);
 }
 

@@ -47,7 +47,9 @@ static void check_answers(void)
 	errno = 9;
 	CHECK_STR(found("127.0.0.1", "80", &err), "127.0.0.1 80");
 	CHECK_STR(found("::1", "65535", &err), "::1 65535");
-	CHECK_STR(found("localhost", "7", &err), "127.0.0.1 7");
+	const char *local = found("localhost", "7", &err);
+	CHECK(strcmp(local, "127.0.0.1 7") == 0 ||
+	      strcmp(local, "::1 7") == 0); /* which one comes first is the system's to say */
 	err = error_of("no-such-host.invalid", "80");
 	CHECK(err == HD_EAI(EAI_NONAME) || err == HD_EAI(EAI_AGAIN));
 	CHECK(strcmp(hd_error(err), gai_strerror(err == HD_EAI(EAI_NONAME) ? EAI_NONAME : EAI_AGAIN)) == 0);
