@@ -85,9 +85,21 @@ static int submit(struct hd__os_ring *ring, struct io_uring_sqe *entry)
 	return -EAGAIN;
 }
 
-int hd__os_ring_begin(struct hd__os_ring *ring, const struct hd__task *task, void *whose)
+/* A free entry; NULL: the kernel takes none at present. */
+static struct io_uring_sqe *new_entry(struct hd__os_ring *ring)
 {
 	struct io_uring_sqe *entry = io_uring_get_sqe(&ring->uring);
+	int saved = errno;
+
+	if (entry == NULL && io_uring_submit(&ring->uring) > 0) /* it is full of what was refused, and does nothing any more */
+		entry = io_uring_get_sqe(&ring->uring);
+	errno = saved;
+	return entry;
+}
+
+int hd__os_ring_begin(struct hd__os_ring *ring, const struct hd__task *task, void *whose)
+{
+	struct io_uring_sqe *entry = new_entry(ring);
 	uint64_t offset = (uint64_t)task->offset;
 
 	if (entry == NULL)
@@ -104,7 +116,7 @@ int hd__os_ring_begin(struct hd__os_ring *ring, const struct hd__task *task, voi
 
 int hd__os_ring_cancel(struct hd__os_ring *ring, void *whose)
 {
-	struct io_uring_sqe *entry = io_uring_get_sqe(&ring->uring);
+	struct io_uring_sqe *entry = new_entry(ring);
 
 	if (entry == NULL)
 		return -EAGAIN;

@@ -153,7 +153,7 @@ pid_t hd_waitpid(pid_t pid, int *status, int options, hd_time until)
 						 : P_PGID,
 			     .id = (id_t)(pid > 0    ? pid
 					  : pid == 0 ? hd__os_group()
-						     : -pid),
+						     : -(int64_t)pid), /* no group has the number that is left of INT_MIN */
 			     .options = options | WEXITED };
 	struct hd_worker *w = hd__self();
 
