@@ -56,7 +56,23 @@ struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err)
 	if (io == NULL)
 		return NULL;
 	struct hd__fd *chunk = get_or_make((void **)&io->chunks[fd / CHUNK], CHUNK * sizeof *chunk);
-	return chunk != NULL ? &chunk[fd % CHUNK] : NULL;
+	if (unlikely(chunk == NULL))
+		return NULL;
+	if (unlikely(ld_rlx(&chunk[fd % CHUNK].how) ==
+		     HD__BELL)) { /* a call that comes too late, for a number that was the program's */
+		*err = -EBADF;
+		return NULL;
+	}
+	return &chunk[fd % CHUNK];
+}
+
+void hd__fd_is_ours(struct hd__sched *sched, int fd)
+{
+	int err;
+	struct hd__fd *f = hd__fd_get(sched, fd, &err);
+
+	if (f != NULL)
+		st_rel(&f->how, HD__BELL);
 }
 
 /* Closes what the program does not know of. */
@@ -219,11 +235,20 @@ int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly)
 	return left;
 }
 
-/* It is the caller's turn when this returns 0. */
-int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until)
+bool hd__fd_is_another(struct hd__fd *f, uint32_t generation)
+{
+	hd__lock(&f->lock); /* hd_close has it from before close(2) until its marks are gone */
+	hd__unlock(&f->lock);
+	return ld_acq(&f->reading.generation) != generation;
+}
+
+#define CLOSING (-ESTALE) /* the call has not begun to wait, and finds the marks of hd_close */
+
+static int take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until)
 {
 	struct hd_worker *w;
 	int64_t none = 0;
+	bool waited = false;
 	int err = hd__begin_wait(&w, until);
 
 	if (unlikely(err != 0))
@@ -236,7 +261,7 @@ int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time un
 		if (flow->closing) {
 			hd__waitq_unlock(&flow->waiters);
 			hd__leave(w);
-			return -EBADF;
+			return CLOSING;
 		}
 		if (ld_rlx(&flow->owner) == me) { /* it has locked the flow */
 			flow->busy = true;
@@ -244,15 +269,28 @@ int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time un
 			hd__leave(w);
 			return 0;
 		}
+		waited = true;
 		err = wait_for_turn(w, flow, fd, way == HD__READING ? HD_WAIT_FD_READ_TURN : HD_WAIT_FD_WRITE_TURN, until, 0);
 		if (err != 0)
 			return err;
 	}
 	if (unlikely(ld_seq(&flow->closing))) { /* pairs with begin_close: it sees the owner, or we see it */
 		hd__fd_pass_turn(flow);
-		return -EBADF;
+		return waited ? -EBADF : CLOSING;
 	}
 	return 0;
+}
+
+int hd__fd_take_turn(struct hd__fd *f, int fd, enum hd__way way, hd_time until)
+{
+	for (;;) {
+		uint32_t generation = ld_acq(&f->reading.generation);
+		int err = take_turn(hd__flow_of(f, way), fd, way, until);
+		if (likely(err != CLOSING))
+			return err;
+		if (!hd__fd_is_another(f, generation))
+			return -EBADF;
+	}
 }
 
 /* ---- what the kernel says ---- */
@@ -293,7 +331,8 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 	struct hd__fd *f = record_of(sched, event);
 
 	if (unlikely(ld_rlx(&f->how) == HD__BELL)) {
-		hd__ring_rang(sched, w, ld_acq(&f->poller) - 1U);
+		if (ld_acq(&f->poller) != 0) /* else it is an event of an earlier descriptor of that number */
+			hd__ring_rang(sched, w, ld_acq(&f->poller) - 1U);
 		return;
 	}
 	if (event->what & HD__HUNG_UP)
@@ -551,7 +590,7 @@ ssize_t hd__fd_do(struct hd__op *op, hd_time until)
 	struct hd__flow *flow = hd__flow_of(f, op->way);
 	op->f = f;
 	op->until = until;
-	err = hd__fd_take_turn(flow, op->fd, op->way, until);
+	err = hd__fd_take_turn(f, op->fd, op->way, until);
 	if (unlikely(err != 0))
 		return err;
 	ssize_t n = go_on(f, flow, op, until);
@@ -608,7 +647,7 @@ static void begin_anew(struct hd__flow *flow)
 }
 
 /* Everything that is known of fd is forgotten, and whatever waits for it answers -EBADF; with `closes` it is closed, too. An operation that
- * begins in the middle of this answers -EBADF, until the number is no descriptor: if it could begin before, it would wait for what is then
+ * begins in the middle of this finds its marks, until the number is no descriptor: if it could begin before, it would wait for what is then
  * closed, and the kernel would never tell it. The number may be given out again while f->lock is held: see be_born. On a process, outside
  * its lane, or a plain thread inside the gate. */
 static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes)
@@ -620,7 +659,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes
 		bool first = begin_close(w, hd__flow_of(f, (enum hd__way)way));
 		hd__leave_quietly(w);
 		if (!first)
-			return -EBADF;
+			return CLOSING;
 	}
 	if (ld_seq(&f->watching) != 0) {
 		struct hd_worker *w = hd__enter_call();
@@ -654,21 +693,22 @@ static bool is_known(struct hd__fd *f)
 	       ld_acq(&f->writing.owner) != 0;
 }
 
-/* The record of fd, if there is one. */
-static struct hd__fd *find_made(struct hd__sched *sched, int fd)
+/* The record of fd, if there is one; else NULL, and *err is 0, or -EBADF of one that is heddle's own. */
+static struct hd__fd *find_made(struct hd__sched *sched, int fd, int *err)
 {
-	int err;
 	struct hd__io *io = sched != NULL ? ld_acq(&sched->io) : NULL;
 
+	*err = 0;
 	if (io == NULL || fd < 0 || fd >= CHUNK * CHUNKS || ld_acq(&io->chunks[fd / CHUNK]) == NULL)
 		return NULL;
-	return hd__fd_get(sched, fd, &err);
+	return hd__fd_get(sched, fd, err);
 }
 
 /* And it has been used. */
 static struct hd__fd *find_known(struct hd__sched *sched, int fd)
 {
-	struct hd__fd *f = find_made(sched, fd);
+	int err;
+	struct hd__fd *f = find_made(sched, fd, &err);
 	return f != NULL && is_known(f) ? f : NULL;
 }
 
@@ -688,12 +728,20 @@ static void end_plain(struct hd__sched *sched)
 static int forget_or_close(int fd, bool closes)
 {
 	struct hd__sched *sched = begin_plain();
-	struct hd__fd *f = find_made(sched, fd);
-	int err = f != NULL ? forget(sched, f, fd, closes) : closes ? hd__os_close(fd) : 0;
+	uint32_t generation;
+	int err;
+	struct hd__fd *f = find_made(sched, fd, &err);
 
+	if (f == NULL)
+		err = err == 0 && closes ? hd__os_close(fd) : err;
+	else
+		do {
+			generation = ld_acq(&f->reading.generation);
+			err = forget(sched, f, fd, closes);
+		} while (err == CLOSING && hd__fd_is_another(f, generation));
 	end_plain(sched);
 	hd__pass_by();
-	return err;
+	return err == CLOSING ? -EBADF : err;
 }
 
 int hd_fd_forget(int fd)

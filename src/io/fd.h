@@ -55,6 +55,9 @@ static inline struct hd__flow *hd__flow_of(struct hd__fd *f, enum hd__way way)
 /* The record of fd; NULL: -EBADF or -ENOMEM, in *err. */
 struct hd__fd *hd__fd_get(struct hd__sched *sched, int fd, int *err);
 
+/* fd is one of heddle's own, until the runtime ends: a call of the program on that number answers -EBADF. */
+void hd__fd_is_ours(struct hd__sched *sched, int fd);
+
 /* The kernel has just given out this number, for a descriptor of this nature: what is known of it is of an earlier one. Returns fd. On a
  * process or a plain thread. */
 int hd__fd_born(int fd, enum hd__how how, bool stream);
@@ -117,8 +120,12 @@ extern const struct hd__case_ops hd__fd_case;
 /* Says that a simulated program cannot have this, and returns -ENOTSUP. */
 int hd__fd_refuse(void);
 
+/* A call that begins has found the marks of hd_close, when this was the generation: whether that is over, and the number may be another descriptor's.
+ * Waits for close(2), if that is under way: it may have given the number out again already. Outside all lanes. */
+bool hd__fd_is_another(struct hd__fd *f, uint32_t generation);
+
 /* The caller's turn in a flow: it takes it (0, or as hd__fd_do), and passes it on, unless it has locked the flow. */
-int hd__fd_take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until);
+int hd__fd_take_turn(struct hd__fd *f, int fd, enum hd__way way, hd_time until);
 void hd__fd_pass_turn(struct hd__flow *flow);
 
 /* For hd_fd_lock. In its turn, the caller keeps it, once more: 0, or -EBADF, -EAGAIN, and it has passed it on, unless it has locked the flow before.

@@ -104,7 +104,14 @@ static int use(struct hd__use *use, int fd, struct hd__job *job, struct hd__fd *
 	if (w == NULL || fd < 0)
 		return 0;
 	*f = hd__fd_get(w->sched, fd, &err);
-	return *f != NULL ? hd__use_begin(&(*f)->uses, use, job) : err;
+	if (*f == NULL)
+		return err;
+	for (;;) {
+		uint32_t generation = ld_acq(&(*f)->reading.generation);
+		err = hd__use_begin(&(*f)->uses, use, job);
+		if (likely(err != -EBADF) || !hd__fd_is_another(*f, generation))
+			return err;
+	}
 }
 
 /* A call that has begun, about c->fd if that is a descriptor. */

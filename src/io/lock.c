@@ -67,7 +67,7 @@ static void forget(struct hd__flow *flow, uint32_t generation)
 static int lock_flow(struct hd__fd *f, int fd, enum hd__way way, hd_time until)
 {
 	struct hd__flow *flow = hd__flow_of(f, way);
-	int err = hd__fd_take_turn(flow, fd, way, until);
+	int err = hd__fd_take_turn(f, fd, way, until);
 
 	if (err != 0)
 		return err;

@@ -43,8 +43,12 @@ int hd__poller_watch(struct hd_worker *w, int fd, uint64_t whose)
 			return err;
 		}
 		st_rel(&w->watched, o);
+		hd__fd_is_ours(w->sched, o->epoll);
+		hd__fd_is_ours(w->sched, o->bell);
 	}
 	int err = hd__os_outside_add(o, fd, whose);
+	if (unlikely(err == -EEXIST && fd == o->bell))
+		return -EBADF; /* the program has closed its own of that number */
 	if (unlikely(err ==
 		     -EEXIST)) { /* of an earlier use of the number, with the same open file: what it tells would be dropped */
 		hd__os_outside_remove(o, fd);

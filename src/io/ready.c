@@ -82,8 +82,12 @@ static int prepare(struct hd_case *c)
 		return c->err == -EBADF ? 0 : c->err;
 	add_seq(&f->watching, 1); /* pairs with `forget` and `happened` in io/fd.c */
 	c->object = f;
-	c->seen = (uint64_t)ld_acq(&f->reading.generation) << 32 | (ld_acq(&f->news) ^ NOT_YET);
-	c->err = hd__fd_watch(w, f, fd_of(c));
+	uint32_t generation;
+	do { /* again, if the number became another descriptor's meanwhile */
+		generation = ld_acq(&f->reading.generation);
+		c->err = hd__fd_watch(w, f, fd_of(c));
+	} while (ld_acq(&f->reading.generation) != generation);
+	c->seen = (uint64_t)generation << 32 | (ld_acq(&f->news) ^ NOT_YET);
 	if (c->err == -EPERM)
 		c->err = 0; /* there is never news of it: it is always ready, or never for what is asked */
 	if (c->err == 0)

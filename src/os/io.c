@@ -239,15 +239,29 @@ int hd__os_poll(struct pollfd *fds, unsigned n, hd_time until)
 
 /* ---- watching many ---- */
 
+#define ABOVE 128 /* numbers below it are left to the program, where that is possible */
+
+/* A descriptor of heddle's own gets a number that the program has hardly had: a call that comes too late, with the number of a closed descriptor, shall not
+ * meet it. */
+static int out_of_the_way(int fd)
+{
+	int high = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, ABOVE) : -1;
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
 int hd__os_outside_init(struct hd__outside *o)
 {
 	int saved = errno;
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.u64 = BELL };
 
 	o->bell = -1;
-	o->epoll = hd__fault_strikes(HD__FAULT_FD) ? (errno = EMFILE, -1) : epoll_create1(EPOLL_CLOEXEC);
+	o->epoll = hd__fault_strikes(HD__FAULT_FD) ? (errno = EMFILE, -1) : out_of_the_way(epoll_create1(EPOLL_CLOEXEC));
 	if (o->epoll >= 0)
-		o->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		o->bell = out_of_the_way(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (o->bell >= 0 && epoll_ctl(o->epoll, EPOLL_CTL_ADD, o->bell, &event) == 0)
 		return 0;
 	int err = (int)answer(-1, saved);

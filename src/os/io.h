@@ -21,7 +21,7 @@ enum hd__how {
 	HD__BY_NONBLOCK, /* it has O_NONBLOCK, and knows no RWF_NOWAIT */
 	HD__BY_THREAD,	 /* it knows neither: when it is ready, a thread of the pool does it, and may have to wait */
 	HD__BY_FILE,	 /* it is always ready, and may wait for the disk: regular files, directories, disks (os/file.h) */
-	HD__BELL	 /* not at all: it is the bell of a worker's ring (io/ring.h) */
+	HD__BELL	 /* not at all: it is heddle's own, a set or the bell of one, or of a worker's ring (io/ring.h) */
 };
 
 struct hd__nature {

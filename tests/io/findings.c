@@ -625,3 +625,45 @@ HD_TEST(net_accept_leaves_a_blocking_listener_as_it_is)
 		SKIP("there are no connections");
 	WORKERS(w) run_on(w, accept_at_blocking_listener, NULL);
 }
+
+/* ---- a number that is given out again in the moment of its end ---- */
+
+static void *use_own_pipes(void *arg)
+{
+	for (int i = 0; i < hd_scaled(3000); i++) {
+		int ends[2];
+		char c;
+		struct pollfd p = { .events = POLLIN };
+		CHECK_EQ(pipe(ends), 0); /* not by heddle, which therefore does not hear of their birth */
+		CHECK_EQ(hd_write(ends[1], "x", 1, HD_FOREVER), 1);
+		p.fd = ends[0];
+		CHECK_EQ(hd_fd_poll(&p, 1, HD_FOREVER), 1);
+		CHECK_EQ(p.revents, POLLIN);
+		CHECK_EQ(hd_read(ends[0], &c, 1, HD_FOREVER), 1);
+		CHECK_EQ(hd_fd_lock(ends[0], HD_FD_READING, HD_FOREVER), 0);
+		CHECK_EQ(hd_close(ends[0]), 0);
+		CHECK_EQ(hd_close(ends[1]), 0);
+		CHECK_EQ(pipe(ends), 0);
+		CHECK_EQ(hd_close(ends[0]), 0);
+		CHECK_EQ(hd_close(ends[1]), 0);
+	}
+	return arg;
+}
+
+static void *use_pipes_together(void *arg)
+{
+	hd_pid pids[8];
+
+	for (int i = 0; i < 8; i++)
+		pids[i] = spawned(use_own_pipes, NULL);
+	for (int i = 0; i < 8; i++)
+		joined(pids[i]);
+	return arg;
+}
+
+HD_TEST(close_spoils_no_descriptor_that_has_the_number_next)
+{
+	if (hd_is_simulated())
+		SKIP("all descriptors are heddle's");
+	WORKERS(w) run_on(w, use_pipes_together, NULL);
+}

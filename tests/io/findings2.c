@@ -75,17 +75,22 @@ static void *read_often(void *arg)
 	return arg;
 }
 
+/* A poll that comes too late may meet what has the number then, if only for a moment: a set that a worker is about to make. That is not often. */
+static long strangers;
+
 static void *poll_often(void *arg)
 {
 	int n;
 
 	do {
 		struct pollfd p = { .fd = ends[0], .events = POLLIN };
-		n = hd_fd_poll(&p, 1, HD_FOREVER);
+		n = hd_fd_poll(&p, 1, hd_after(HD_SEC(1)));
 		CHECK(n != 1 || p.revents == POLLNVAL);
+		add(&strangers, n == -ETIMEDOUT);
 		hd_yield();
 	} while (n == 1 && !value_of(&closed));
-	CHECK_EQ(n, 1);
+	CHECK(n == 1 || n == -ETIMEDOUT);
+	CHECK(value_of(&strangers) <= 4);
 	return arg;
 }
 
