@@ -337,7 +337,8 @@ static void pin_here(hd_pid *pids, int n)
 {
 	pinned_wait = 0;
 	set_flag(&hogs[1].blind, 1);
-	hd_sleep(HD_US(50));
+	for (long turns = value_of(&hogs[1].turns); value_of(&hogs[1].turns) < turns + 2;)
+		hd_sleep(HD_US(50)); /* until it has seen that */
 	for (int i = 0; i < n; i++)
 		CHECK((pids[i] = hd_spawn_at(79, wait_pinned, NULL)) > 0);
 	while (value_of(&pinned_wait) < n)
