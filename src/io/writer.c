@@ -56,7 +56,7 @@ int hd_writer_put(struct hd_writer *w, const void *data, size_t n, hd_time until
 }
 
 /* Answers as vsnprintf, into what room there is; errno is left alone. */
-static int print(struct hd_writer *w, const char *format, va_list arguments)
+HD_PRINTF(2, 0) static int print(struct hd_writer *w, const char *format, va_list arguments)
 {
 	int saved = errno, n;
 	va_list copy;
@@ -68,7 +68,7 @@ static int print(struct hd_writer *w, const char *format, va_list arguments)
 	return n;
 }
 
-static int put_formatted(struct hd_writer *w, hd_time until, const char *format, va_list arguments)
+HD_PRINTF(3, 0) static int put_formatted(struct hd_writer *w, hd_time until, const char *format, va_list arguments)
 {
 	int n = print(w, format, arguments), err = 0;
 

@@ -219,7 +219,7 @@ static void *ask_for_errors(void *arg)
 
 	CHECK_EQ(hd_read(fd, &byte, 1, hd_after(HD_MS(1))), -ETIMEDOUT); /* it is watched */
 	for (int i = 0; i < 2; i++)
-		CHECK_EQ(hd_sock_sendto(fd, "ab" + i, 1, 0, (struct sockaddr *)&at, sizeof at, HD_FOREVER), 1);
+		CHECK_EQ(hd_sock_sendto(fd, &"ab"[i], 1, 0, (struct sockaddr *)&at, sizeof at, HD_FOREVER), 1);
 	CHECK_EQ(hd_read(fd, &byte, 1, HD_FOREVER), 1);
 	CHECK_EQ(hd_sleep(HD_MS(5)), 0); /* what was said of it is heard */
 	CHECK_EQ(hd_sock_recv(fd, &byte, 1, MSG_ERRQUEUE | MSG_DONTWAIT, HD_FOREVER), -EAGAIN);
