@@ -12,11 +12,13 @@
 #include <heddle/file.h>
 #include <heddle/group.h>
 #include <heddle/io.h>
+#include <heddle/link.h>
 #include <heddle/monitor.h>
 #include <heddle/mutex.h>
 #include <heddle/name.h>
 #include <heddle/net.h>
 #include <heddle/once.h>
+#include <heddle/port.h>
 #include <heddle/process.h>
 #include <heddle/promise.h>
 #include <heddle/queue.h>

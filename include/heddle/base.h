@@ -94,7 +94,10 @@ enum hd_wait {
 	HD_WAIT_BLOCKING,      /* hd_blocking */
 	HD_WAIT_NAME,	       /* hd_getaddrinfo, hd_getnameinfo */
 	HD_WAIT_SIGNAL,	       /* hd_sigwait, hd_sigwaitinfo */
-	HD_WAIT_CHILD	       /* hd_waitpid, hd_spawn_child, hd_system */
+	HD_WAIT_CHILD,	       /* hd_waitpid, hd_spawn_child, hd_system */
+	HD_WAIT_RECEIVE,       /* hd_receive and its like: for a message */
+	HD_WAIT_SEND,	       /* hd_send, hd_call: for room in a port */
+	HD_WAIT_CALL	       /* hd_call: for the answer */
 };
 
 /* A request to a worker, inside what it is about. Private. */

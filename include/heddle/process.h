@@ -35,6 +35,7 @@ enum hd_policy {
 #define HD_NAME_SIZE 32
 
 struct hd_group;
+struct hd_port;
 
 /* How to spawn. Zeroed memory means all defaults.
  *
@@ -51,6 +52,9 @@ struct hd_spawn {
 	bool detached;		/* it cannot be joined, and is forgotten when it ends */
 	bool pinned;		/* stays on the kernel thread where it first runs, as if it began with hd_pin */
 	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
+	struct hd_port *port;	/* unowned so far: it is the owner from its first moment on (port.h); NULL is none */
+	bool link;		/* it is linked with the process that spawns it (link.h) */
+	struct hd_port *watch;	/* where the notice of its end goes (link.h); NULL is nowhere */
 };
 
 /* All defaults, to be changed field by field. For C++, which has no compound literals, and where the name hd_spawn without `struct` means
@@ -66,11 +70,13 @@ static inline struct hd_spawn hd_spawn_how(void)
  * Answers its id (positive), or
  *
  *   -EINVAL         entry is NULL, or a field is out of range
+ *   -EBUSY          the port has, or had, another owner
  *   -ENAMETOOLONG   the name needs more than HD_NAME_SIZE bytes
  *   -ENOMEM         no memory, no address space for its stack, or (Linux before 6.13) no mapping for its guard
  *   -EAGAIN         2^24 processes exist (fewer under ulimit -v)
  *   -ESHUTDOWN      the runtime is ending
  *   -ENXIO          no runtime runs
+ *   -ENOTSUP        link or group on a plain thread
  *
  * Any thread; from a plain one the default priority is 40. */
 HD_API HD_MUST_USE hd_pid hd_spawn(hd_entry entry, void *arg);

@@ -97,6 +97,8 @@ struct hd_stats {
 	uint64_t live_stacks;	  /* stacks in use now */
 	uint64_t cached_stacks;	  /* stacks waiting for reuse that still have memory */
 	uint64_t made_stacks;	  /* stacks that ever existed: those in use, cached and without memory */
+	uint64_t live_ports;	  /* ports now, without those for answers */
+	uint64_t live_messages;	  /* messages now that were sent and not dropped */
 };
 
 /* Fills `stats`. Returns 0; -ENXIO when no runtime runs. Any thread; what other threads count may lag by a few events. */

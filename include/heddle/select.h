@@ -7,6 +7,7 @@
 
 #include <heddle/base.h>
 #include <heddle/event.h>
+#include <heddle/port.h>
 #include <heddle/process.h>
 #include <heddle/promise.h>
 #include <heddle/queue.h>
@@ -26,7 +27,8 @@ enum hd_case_kind {
 	HD_CASE_TIME,	     /* a time comes */
 	HD_CASE_EVENT,	     /* hd_event_wait */
 	HD_CASE_WAITGROUP,   /* hd_waitgroup_wait */
-	HD_CASE_FD	     /* a descriptor is ready */
+	HD_CASE_FD,	     /* a descriptor is ready */
+	HD_CASE_RECEIVE	     /* hd_receive */
 };
 
 /* One thing that may happen. Make it with one of the functions below; of its fields only `kind` and `err` are for the user. */
@@ -81,6 +83,13 @@ static inline struct hd_case hd_case_event(struct hd_event *e)
 static inline struct hd_case hd_case_waitgroup(struct hd_waitgroup *g)
 {
 	struct hd_case c = { HD_CASE_WAITGROUP, 0, g, NULL, 0, 0, { NULL } };
+	return c;
+}
+
+/* Happens when there is a message in the port, one of the caller's (NULL: in any of them); its err is -EPERM when it is not. */
+static inline struct hd_case hd_case_receive(hd_port *port, struct hd_message *m)
+{
+	struct hd_case c = { HD_CASE_RECEIVE, 0, port, m, 0, 0, { NULL } };
 	return c;
 }
 

@@ -78,8 +78,11 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		if (joiner != NULL)
 			*back = joiner;
 	}
-	if (unlikely(mourner != NULL))
+	while (unlikely(mourner != NULL)) {
+		struct hd__mourner *next = mourner->next; /* the mourner may be gone when it has been told */
 		mourner->ended(mourner, w, &end);
+		mourner = next;
+	}
 	if (unlikely(w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
 		w->sched->hooks.owner_ended(w);
 	/* it counts until all that waited for it have been told: they may be all that is left */
@@ -96,12 +99,16 @@ void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err
 		kind = me->end_kind;
 	st_rlx(&me->ending, true);
 	me->end_kind = (uint8_t)kind;
-	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL || hd__carries)) {
+	if (unlikely(inner->cleanups != NULL || inner->groups != NULL || inner->locals != NULL || hd__carries ||
+		     ld_rlx(&me->mourner) != NULL)) {
 		hd__clean_up(me);
 		if (hd__carries)
 			hd__exceptions_drop(); /* no code of the program handles these exceptions any more */
 		if (inner->locals != NULL)
 			hd__locals_destroy(me);
+		for (struct hd__mourner *m = ld_acq(&me->mourner); m != NULL; m = m->next)
+			if (m->ending != NULL)
+				m->ending(m, me, kind, err);
 	}
 	if (unlikely(inner->trail != NULL))
 		hd__os_free(inner->trail);

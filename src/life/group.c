@@ -100,7 +100,7 @@ static void open_locked(struct hd_group *g, struct hd_worker *w)
 	inner->groups = g;
 }
 
-hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg)
+hd_pid hd__group_spawn(const struct hd_spawn *how, struct hd__mourner *also, hd_entry entry, void *arg)
 {
 	struct hd_group *g = how->group;
 	struct hd_spawn detached = *how;
@@ -110,12 +110,15 @@ hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg)
 	struct hd__member *m = hd__os_alloc(sizeof *m);
 	if (m == NULL)
 		return -ENOMEM;
-	m->mourner.ended = member_ended;
+	m->mourner = (struct hd__mourner){ .ended = member_ended };
 	m->group = g;
 	detached.detached = true;
+	if (also != NULL)
+		also->next = &m->mourner;
 	struct hd__caller caller = hd__call_begin();
 	hd__waitq_lock(&g->waiters);
-	hd_pid pid = g->cancelled ? -ECANCELED : hd__spawn_mourned(caller, &detached, &m->mourner, entry, arg);
+	hd_pid pid =
+		g->cancelled ? -ECANCELED : hd__spawn_mourned(caller, &detached, also != NULL ? also : &m->mourner, entry, arg);
 	if (pid > 0) {
 		if (g->owner == 0)
 			open_locked(g, caller.w);

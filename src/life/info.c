@@ -47,6 +47,9 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_NAME] = "hd_getaddrinfo",
 		[HD_WAIT_SIGNAL] = "hd_sigwait",
 		[HD_WAIT_CHILD] = "hd_waitpid",
+		[HD_WAIT_RECEIVE] = "hd_receive",
+		[HD_WAIT_SEND] = "hd_send",
+		[HD_WAIT_CALL] = "hd_call",
 	};
 	return names[why];
 }

@@ -67,12 +67,16 @@ void hd__join_collect(struct hd__caller caller, struct hd_process *p, struct hd_
 /* Spawns a process of whose end a mourner must hear. As hd_spawn_with, but for the checks of `how`, and no safe point. */
 hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
 			 void *arg);
-hd_pid hd__group_spawn(const struct hd_spawn *how, hd_entry entry, void *arg);
+/* `also`: another mourner, or NULL. */
+hd_pid hd__group_spawn(const struct hd_spawn *how, struct hd__mourner *also, hd_entry entry, void *arg);
 int hd__spawn_check(const struct hd_spawn *how, hd_entry entry);
 
 /* Asks something of a process, in its control word: clears and sets flags, and boosts it to a priority (0: no boost). Returns 0;
  * -ESRCH; -EALREADY when nothing would change. No safe point. */
 int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, int boost);
+
+/* Makes pid end, for this reason, without waiting for it (hd_kill). Returns 0 or -ESRCH. No safe point. */
+int hd__doom(struct hd__caller caller, hd_pid pid, int reason);
 
 /* The waiters for a mutex of pid's have changed: its home worker will find its boost anew. From a process, or a plain thread inside the
  * gate; locks may be held. */

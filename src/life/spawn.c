@@ -106,6 +106,8 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 		st_rel(&p->name[i], how->name[i]); /* its length was checked */
 	hd__publish(p);
 	hd_pid pid = hd__pid(&sched->table, p);
+	if (unlikely(mourner != NULL && mourner->born != NULL))
+		mourner->born(mourner, pid);
 	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 
 	if (likely(caller.w != NULL)) {
@@ -122,6 +124,20 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	return pid;
 }
 
+/* With a port, a link or a watch: the room above does it (port/tie.c). */
+static hd_pid spawn_tied(const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	struct hd_worker *w = hd__self();
+	struct hd__sched *sched = w != NULL ? w->sched : hd__gate_enter();
+
+	if (sched == NULL)
+		return -ENXIO;
+	hd_pid pid = sched->hooks.spawn_tied(sched, how, entry, arg);
+	if (w == NULL)
+		hd__gate_leave();
+	return pid;
+}
+
 hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 {
 	static const struct hd_spawn defaults;
@@ -131,8 +147,10 @@ hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 	int err = hd__spawn_check(how, entry);
 	if (err != 0)
 		return err;
+	if (unlikely(how->port != NULL || how->link || how->watch != NULL))
+		return spawn_tied(how, entry, arg);
 	if (how->group != NULL)
-		return hd__group_spawn(how, entry, arg);
+		return hd__group_spawn(how, NULL, entry, arg);
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -ENXIO;

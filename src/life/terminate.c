@@ -8,7 +8,7 @@
 #include "life/life.h"
 
 /* Dooms pid, if it lives. */
-static int doom(struct hd__caller caller, hd_pid pid, int reason)
+int hd__doom(struct hd__caller caller, hd_pid pid, int reason)
 {
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 	int boost = caller.w != NULL ? caller.w->running_priority : HD_PRIORITY_USER;
@@ -55,7 +55,7 @@ int hd_terminate(hd_pid pid, hd_time until)
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -ENXIO;
-	int err = doom(caller, pid, 0);
+	int err = hd__doom(caller, pid, 0);
 	if (hd__must_heed(caller.w, until)) { /* after doom: what was asked for is not lost */
 		hd__leave(caller.w);
 		int off = hd__heed();
@@ -78,7 +78,7 @@ int hd_kill(hd_pid pid, int reason)
 
 	if (caller.sched == NULL)
 		return -ENXIO;
-	int err = doom(caller, pid, reason);
+	int err = hd__doom(caller, pid, reason);
 	struct hd_process *me = caller.w != NULL ? caller.w->current : NULL;
 	if (err == 0 && me != NULL && pid == hd__pid(&caller.sched->table, me)) {
 		hd__leave(caller.w);

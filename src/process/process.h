@@ -5,7 +5,8 @@
  *   control      any thread, by compare-and-swap (below)
  *   wait         the thread that decides its wait (wait/wait.h)
  *   home, state and wait of a waiting process   also the worker that has claimed its wait and adopts it (wait/wait.c)
- *   news, bond, and end_err while it lives   the holder of news.lock
+ *   news, bond, mourner, and end_err while it lives   the holder of news.lock
+ *   arrival of one that waits in hd_call   the holder of the lock of its reply port (port/call.c)
  *   wake, nudge  the thread with the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.
  *
@@ -76,6 +77,7 @@ enum hd__bond { HD__JOINABLE, HD__JOINED /* by a joiner that waits for it, or ha
 
 struct hd_worker;
 struct hd_waiter;
+struct hd_process;
 struct hd_cleanup;
 struct hd_group;
 struct hd_mutex;
@@ -97,8 +99,13 @@ struct hd__inner {
 	bool unwinds;		   /* a cancel ends it */
 };
 
-/* What must be told of a process's end, besides its joiner: a group or a promise. */
+/* What must be told of a process's end, besides its joiner: a group, a promise, its mailbox. */
 struct hd__mourner {
+	struct hd__mourner *next; /* of the same process; or NULL */
+	/* The process has its id, and is about to begin: called by the thread that spawns it, inside its lane. Or NULL. */
+	void (*born)(struct hd__mourner *mourner, hd_pid pid);
+	/* Before that, by the process itself on its own stack, outside its lane, if it has run: it may wait. Or NULL. */
+	void (*ending)(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err);
 	/* After it is dead, inside its home's lane; no other lock is held. */
 	void (*ended)(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end);
 };
@@ -108,7 +115,8 @@ struct hd_process {
 	struct hd__context context;
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
 	struct hd_worker *home;		/* the worker in whose lane it is; hd__move_home alone changes it (*) */
-	uint64_t arrival; /* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn */
+	uint64_t arrival; /* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn;
+			   * while `why` is HD_WAIT_CALL: the process that will answer */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* the effective one of the control word, once that is obeyed (*) */
@@ -132,7 +140,7 @@ struct hd_process {
 	struct hd_note wake;	     /* from another thread: its wait is over, or it was spawned */
 	struct hd_note nudge;	     /* its control word is to be obeyed */
 	struct hd__inner *inner;     /* NULL before it first runs (*) */
-	struct hd__mourner *mourner; /* or NULL */
+	struct hd__mourner *mourner; /* the first, or NULL; written by spawn, and then under news.lock (*) */
 	int32_t end_err;	     /* while it lives: why it was killed; under news.lock */
 	uint8_t end_kind;	     /* enum hd_end_kind */
 	uint8_t bond;		     /* enum hd__bond */

@@ -12,6 +12,7 @@
 #include "io/ring.h"
 #include "os/interrupt.h"
 #include "os/signal.h"
+#include "port/port.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/sim.h"
@@ -79,6 +80,9 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		.quit = hd__quit,
 		.look = hd__look,
 		.fd_case = &hd__fd_case,
+		.receive_case = &hd__receive_case,
+		.spawn_tied = hd__spawn_tied,
+		.call_refused = hd__call_refused,
 	};
 	sched->calm = sched->nworkers > 1 ? hd__os_barrier_init() : 0;
 	sched->wake_cost = WAKE_COST;
@@ -96,8 +100,12 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 static void take_down(struct hd__sched *sched)
 {
 	hd__io_drop(sched);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	hd__mailboxes_drop(sched);
+	hd__names_drop(sched);
+	for (unsigned i = 0; i < sched->nworkers; i++) {
+		hd__letters_fini(&sched->workers[i].letters);
 		hd__worker_fini(&sched->workers[i]);
+	}
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
 		hd__stacks_fini(&sched->stacks[size_class]);
 	hd__table_fini(&sched->table);
@@ -288,6 +296,8 @@ int hd_stats(struct hd_stats *stats)
 		stats->live_stacks += made - nfree;
 		stats->cached_stacks += nfree - ld_rlx(&s->cold);
 	}
+	stats->live_ports = (uint64_t)hd__ports_live();
+	stats->live_messages = (uint64_t)hd__letters_live(sched);
 	hd__call_end(caller);
 	return 0;
 }

@@ -249,6 +249,37 @@ bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 	return false;
 }
 
+bool hd__may_hand_off(const struct hd_worker *w, const struct hd_process *p)
+{
+	int priority = ld_rlx(&p->priority);
+
+	return w->handoffs < HANDOFFS_MAX && !(w->chores & HD__CHOOSE_BY_DOOR) && priority >= w->runq.highest &&
+	       priority >= w->running_priority && !hd__is_wanted(w);
+}
+
+bool hd__take_ready(struct hd_worker *w, struct hd_process *p)
+{
+	/* A worker that adopts p says so before p is ready there: so one that is ready, and at home here then, is in this queue. */
+	if (!hd__may_hand_off(w, p) || ld_acq(&p->state) != HD_READY || ld_rlx(&p->home) != w)
+		return false;
+	hd__runq_remove(&w->runq, p);
+	if (!(p->chores & HD__START) || start(w, p))
+		return true;
+	hd__runq_push_head(&w->runq, p); /* when it is chosen, it will be found that it cannot start */
+	return false;
+}
+
+struct hd_worker *hd__yield_to(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_process *me = w->current;
+	hd_time now = ld_rlx(&w->sched->now);
+
+	hd__move_at(w, me, HD_READY, now);
+	hd__runq_push_tail(&w->runq, me);
+	p = hd__hand_off(w, p);
+	return likely(p != NULL) ? hd__switch(w, me, p, now) : hd__leave_idle(w, me);
+}
+
 bool hd__may_hand_back(struct hd_worker *w, struct hd_process *joiner)
 {
 	return w->handoffs < HANDOFFS_MAX && !joiner->daemon && w->runq.highest <= joiner->priority &&

@@ -83,6 +83,16 @@ void hd__run_next(struct hd_worker *w);
  * now: hd__park_as switches to it. */
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p);
 
+/* Rule 9: whether p may take the worker from the runner at once, as far as its priority goes. */
+bool hd__may_hand_off(const struct hd_worker *w, const struct hd_process *p);
+
+/* As hd__take_for_hand_off, also of a process that has run; any process. */
+bool hd__take_ready(struct hd_worker *w, struct hd_process *p);
+
+/* The runner goes to the tail of its level, and p, which is ready here and in no queue, runs in its place. Returns the worker that the caller
+ * runs on then, inside its lane. */
+struct hd_worker *hd__yield_to(struct hd_worker *w, struct hd_process *p);
+
 /* A turn begins when the worker's next process is chosen, and lasts over hand-offs: both numbers count up then. A process that was
  * handed the worker has the turn in p->arrival, where one that was chosen from a queue has another number. So a process that ends
  * can tell whether its joiner's turn, which it was lent, is still on. */

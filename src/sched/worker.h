@@ -110,9 +110,14 @@ struct hd__hooks {
 	/* Nothing is ready, or no process counts any more: when to look again at the latest (HD_FOREVER: when told); 0: the runtime is
 	 * over. Outside the lane. */
 	hd_time (*idle)(struct hd_worker *w);
-	void (*quit)(struct hd__sched *sched); /* watcher.quit is set; on the watcher */
-	void (*over)(struct hd__sched *sched); /* the watcher asks, now and then, whether the runtime is over */
-	const struct hd__case_ops *fd_case;    /* hd_select over descriptors (sync/select.h) */
+	void (*quit)(struct hd__sched *sched);	 /* watcher.quit is set; on the watcher */
+	void (*over)(struct hd__sched *sched);	 /* the watcher asks, now and then, whether the runtime is over */
+	const struct hd__case_ops *fd_case;	 /* hd_select over descriptors (sync/select.h), */
+	const struct hd__case_ops *receive_case; /* and over ports */
+	/* hd_spawn_with, with a port, a link or a watch; outside the lane. */
+	hd_pid (*spawn_tied)(struct hd__sched *sched, const struct hd_spawn *how, hd_entry entry, void *arg);
+	void (*call_refused)(struct hd__sched *sched, struct hd_process *me,
+			     hd_pid to); /* config.deadlock: it would close a circle */
 };
 
 /* Counters with one writer; see struct hd_stats. */
@@ -123,6 +128,13 @@ struct hd__counters {
 
 /* After how many switches a worker looks at the clock by itself: see hd__look_up. */
 #define HD__LOOK_EVERY 64
+
+/* Letters that are not in use (port/letter.c). */
+struct hd__letters {
+	struct hd__link *first;
+	unsigned count;
+	int64_t live; /* letters that this worker has given out, less those that came back to it (*) */
+};
 
 struct hd_worker {
 	/* written by others */
@@ -172,6 +184,7 @@ struct hd_worker {
 	struct hd__ring *ring;	     /* io/ring.h; NULL: none yet. Set once, by its own thread (*) */
 	uint64_t surplus_turn;	     /* see hd__is_surplus */
 	unsigned surplus_calls;
+	struct hd__letters letters; /* its own thread's */
 	struct hd__search search;
 	uint32_t dice; /* for choices that should be fair */
 	struct hd__counters stats;
@@ -213,6 +226,12 @@ struct hd__sched {
 	uint64_t stuck_switches; /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
 
+	unsigned char ties_lock;  /* of all links and watches (port/tie.c) */
+	unsigned char names_lock; /* of all names of ports */
+	struct hd__names *names;  /* port/name.c; NULL: none yet */
+	unsigned char unread_lock;
+	struct hd__mourner
+		*unread;       /* mailboxes of processes that have ended without running (port/mailbox.c); under unread_lock */
 	struct hd__io *io;     /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
 	struct hd__pool *pool; /* io/pool.h */
 	struct hd__board board;

@@ -137,7 +137,7 @@ static hd_promise *spawn_for(hd_promise *p, const struct hd_spawn *given, hd_ent
 
 	how.detached = true;
 	if (p != NULL && caller.sched != NULL) {
-		p->mourner.ended = maker_ended;
+		p->mourner = (struct hd__mourner){ .ended = maker_ended };
 		p->refs = 2;
 		pid = hd__spawn_mourned(caller, &how, &p->mourner, entry, arg);
 		if (pid < 0)

@@ -111,25 +111,12 @@ void hd_queue_drop(hd_queue *q)
 	hd__os_free(q);
 }
 
-/* TSan sees memcpy, and would take it for the program's: it does not see a loop. */
-static void copy_bytes(void *to, const void *from, size_t n)
-{
-	if (!hd__tells) {
-		memcpy(to, from, n);
-		return;
-	}
-	for (size_t i = 0; i < n; i++) {
-		((unsigned char *)to)[i] = ((const unsigned char *)from)[i];
-		__asm__ volatile("" ::: "memory"); /* or the compiler would make it a memcpy */
-	}
-}
-
 static inline void copy(const hd_queue *q, void *to, const void *from)
 {
 	if (likely(q->item_size == sizeof(void *)))
 		memcpy(to, from, sizeof(void *)); /* nearly always: a pointer or a number */
 	else if (q->item_size > 0)		  /* else there may be no memory on the caller's side */
-		copy_bytes(to, from, q->item_size);
+		hd__copy(to, from, q->item_size);
 }
 
 /* The place of the i-th item. */
@@ -167,10 +154,10 @@ static bool has_room(hd_queue *q)
 		old = more;
 		if (more != NULL && q->room == room) { /* else another thread has made room meanwhile */
 			size_t head = room - q->first; /* items up to the end of the ring; the rest is at its beginning */
-			copy_bytes(more, q->items + q->first * q->item_size, head * q->item_size);
-			copy_bytes(more + head * q->item_size, q->items, q->first * q->item_size);
+			hd__copy(more, q->items + q->first * q->item_size, head * q->item_size);
+			hd__copy(more + head * q->item_size, q->items, q->first * q->item_size);
 			if (heap != NULL) {
-				copy_bytes(heap, q->heap, room * sizeof *heap);
+				hd__copy(heap, q->heap, room * sizeof *heap);
 				q->heap = heap;
 			}
 			old = q->items;

@@ -99,11 +99,14 @@ static const struct hd__case_ops *const kinds[] = { [HD_CASE_NOTHING] = NULL,
 						    [HD_CASE_TIME] = NULL,
 						    [HD_CASE_EVENT] = &hd__event_case,
 						    [HD_CASE_WAITGROUP] = &hd__waitgroup_case,
-						    [HD_CASE_FD] = NULL /* hooks.fd_case */ };
+						    [HD_CASE_FD] = NULL /* hooks.fd_case */,
+						    [HD_CASE_RECEIVE] = NULL /* hooks.receive_case */ };
 
 static const struct hd__case_ops *kind_of(const struct selection *s, const struct hd_case *c)
 {
-	return unlikely(c->kind == HD_CASE_FD) ? s->w->sched->hooks.fd_case : kinds[c->kind];
+	if (likely(c->kind < HD_CASE_FD))
+		return kinds[c->kind];
+	return c->kind == HD_CASE_FD ? s->w->sched->hooks.fd_case : s->w->sched->hooks.receive_case;
 }
 
 /* It has happened, and no lock is held any more: the call ends. */
@@ -331,7 +334,7 @@ static int choose(struct hd_case *cases, size_t n, hd_time until, bool in_order)
 	if (w == NULL)
 		return -ENOTSUP;
 	for (size_t i = 0; i < n; i++)
-		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_FD ||
+		if (cases[i].kind < HD_CASE_NOTHING || cases[i].kind > HD_CASE_RECEIVE ||
 		    (cases[i].kind == HD_CASE_TIME && hd__is_duration(cases[i].number)))
 			return -EINVAL;
 		else

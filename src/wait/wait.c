@@ -180,6 +180,17 @@ struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x)
 	return x->process;
 }
 
+struct hd_process *hd__unpark_for_hand_off(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd_process *p = x->process;
+
+	if (p != NULL && hd__may_hand_off(w, p) && !hd__should_stop(ld_rlx(&p->control)) &&
+	    (ld_rlx(&p->home) == w || adopt(w, x)))
+		return hd__unpark_to_run(w, x);
+	hd__unpark(w, x);
+	return NULL;
+}
+
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain)
 {
 	while (chain != NULL) {
@@ -433,12 +444,9 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
 {
-	struct hd_waiter x; /* set field by field: this is a hot path */
+	struct hd_waiter x;
 
-	x.several = x.ahead = x.boosts = false;
-	x.rules = 0;
-	x.ops = NULL;
-	x.owner = NULL;
+	hd__waiter_init(&x);
 	return park(w, &x, q, until, why, NULL);
 }
 

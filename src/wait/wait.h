@@ -74,6 +74,15 @@ struct hd_waiter {
 	hd_time since; /* when its owner began to wait; 0: unknown */
 };
 
+/* The primitive's own fields as zeroes, and nothing else: for hot paths. */
+static inline void hd__waiter_init(struct hd_waiter *x)
+{
+	x->several = x->ahead = x->boosts = false;
+	x->rules = 0;
+	x->ops = NULL;
+	x->owner = NULL;
+}
+
 /* What a program does is ordered by the locks of wait queues, and by little else: so TSan is told here. */
 static inline void hd__waitq_lock(struct hd_waitq *q)
 {
@@ -220,6 +229,10 @@ __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w
 	hd__unpark_claimed(w, x);
 }
 
+/* Rule 9: as hd__unpark, and if the process may run at once in place of the runner, it is at home here, ready and in no queue, and returned: hd__park_as
+ * or hd__yield_to switches to it. NULL: it was woken as by hd__unpark. */
+struct hd_process *hd__unpark_for_hand_off(struct hd_worker *w, struct hd_waiter *x);
+
 void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
 
 /* As hd__unpark, but a process gets a note: from where a wake may be the consequence of a wake. */
@@ -289,7 +302,7 @@ __attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
 
 /* As hd__park, with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->ops->left
- * is called before the caller runs again. `next`, from hd__take_for_hand_off, runs meanwhile; or NULL. */
+ * is called before the caller runs again. `next`, from hd__take_for_hand_off and its like, runs meanwhile; or NULL. */
 int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
 		struct hd_process *next);
 

@@ -135,7 +135,7 @@ HD_PROCESS_TEST(select_of_nothing_waits_for_time)
 	CHECK_EQ(hd_select(cases, 2, 0), -ETIMEDOUT);
 	CHECK_EQ(hd_select(cases, 2, hd_after(HD_MS(1))), -ETIMEDOUT);
 	CHECK_EQ(hd_select_first(cases, 2, hd_after(HD_MS(1))), -ETIMEDOUT);
-	cases[1].kind = (enum hd_case_kind)(HD_CASE_FD + 1);
+	cases[1].kind = (enum hd_case_kind)(HD_CASE_RECEIVE + 1);
 	CHECK_EQ(hd_select(cases, 2, 0), -EINVAL);
 	cases[1].kind = (enum hd_case_kind) - 1;
 	CHECK_EQ(hd_select(cases, 2, HD_FOREVER), -EINVAL);

@@ -253,6 +253,9 @@ static void tell_wait(const struct atlas *a, const struct hd__sim_page *page, ui
 		[HD_WAIT_NAME] = "the look-up of a name",
 		[HD_WAIT_SIGNAL] = "a signal of the operating system",
 		[HD_WAIT_CHILD] = "a child program",
+		[HD_WAIT_RECEIVE] = "a message",
+		[HD_WAIT_SEND] = "room in a port",
+		[HD_WAIT_CALL] = "an answer",
 	};
 	const struct hd__sim_event *e = event_of(page, i);
 	const char *what = e->why < sizeof words / sizeof words[0] && words[e->why] != NULL ? words[e->why] : "something";

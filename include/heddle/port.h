@@ -1,0 +1,165 @@
+/* heddle/port.h - messages between processes.
+ *
+ * A port is where messages arrive. It belongs to one process, its owner, which alone receives from it; any process or thread that has a
+ * reference may send to it. Messages of one port arrive in one order, and those of one sender in the order in which they were sent; an
+ * urgent message overtakes those that are not. hd_call sends a message and waits for the answer, and gives its worker to the process that
+ * will answer; hd_reply gives it back. */
+#ifndef HEDDLE_PORT_H
+#define HEDDLE_PORT_H
+
+#include <heddle/base.h>
+
+HD_BEGIN
+
+typedef struct hd_port hd_port;
+
+/* What a send to a full port does. */
+enum hd_port_full {
+	HD_FULL_FAIL = 0, /* answers -ENOBUFS; the message stays the sender's */
+	HD_FULL_DROP_NEW, /* answers 0 and drops the new message; counted */
+	HD_FULL_DROP_OLD, /* answers 0 and drops the oldest message in the port; counted */
+	HD_FULL_BLOCK	  /* waits for room */
+};
+
+/* How to make a port. Zeroed memory is a port without limits, owned by the caller. Answers to hd_call, death notices and messages of
+ * hd_send_after do not count, and arrive in a full port too. */
+struct hd_port_options {
+	size_t capacity;	/* messages that it holds at most; 0: any number */
+	size_t memory;		/* bytes of data that they have at most, in all; 0: any number */
+	enum hd_port_full full; /* what a send does then */
+	bool unowned;		/* it has no owner until a process is spawned with it (hd_spawn.port) */
+};
+
+/* A message, as hd_receive fills it. Its parts belong to the receiver until hd_message_drop. */
+struct hd_message {
+	hd_port *port;	  /* where it arrived: to be compared. NULL: there are no more references to that port */
+	hd_pid sender;	  /* 0: a plain thread or a timer; of a death notice: the process that has ended */
+	int64_t tag;	  /* what it is about: 0 or more; HD_TAG_ENDED: a death notice */
+	size_t size;	  /* bytes at `data` */
+	void *data;	  /* NULL when size is 0, unless it was moved */
+	hd_port *carried; /* a port that travels with it; of a call: where the answer goes. NULL: none */
+	void *letter;	  /* private */
+};
+
+/* The tag of a death notice (hd_watch); its data is a struct hd_ended. */
+#define HD_TAG_ENDED (-1)
+
+/* A port. On a process it is the caller's own, unless `options` say that it is unowned; on a plain thread it is unowned. `options` may be
+ * NULL: no limits. The caller has a reference and gives it up by hd_port_release. If it is the owner's, and the owner ends without having given
+ * up any reference to the port, heddle does. NULL: no memory, or a value out of range. Any thread, with or without a runtime. */
+HD_API HD_MUST_USE hd_port *hd_port_new(const struct hd_port_options *options);
+
+/* Adds a reference, or gives one up: without any, the port is gone when its last message has been received. hd_port_retain answers its
+ * argument; hd_port_release of NULL does nothing. Any thread, with or without a runtime. */
+HD_API hd_port *hd_port_retain(hd_port *port);
+HD_API void hd_port_release(hd_port *port);
+
+/* What hd_port_info tells. */
+struct hd_port_info {
+	hd_pid owner;	   /* 0: none yet */
+	bool closed;	   /* its owner has ended: no message can be sent */
+	size_t length;	   /* messages in it */
+	size_t high_water; /* the most that ever were in it */
+	size_t bytes;	   /* of their data; 0 of a port without limits */
+	uint64_t dropped;  /* messages that were dropped because it was full */
+};
+/* Fills `info`: a moment's truth. Any thread that has a reference. */
+HD_API void hd_port_info(hd_port *port, struct hd_port_info *info);
+
+/* Sends a message with a copy of `size` bytes at `data` (NULL if size is 0). hd_send_move sends the memory itself: it is the receiver's
+ * then, and drop(data) is called when the receiver, or heddle in its place, drops the message (NULL: nothing is called). drop runs in a
+ * process, or in the thread that called hd_message_drop or hd_run; it may not wait. Waits only if the port is full and its policy is
+ * HD_FULL_BLOCK. Returns
+ *
+ *   0            the message is in the port, or was received; or dropped, as the policy of a full port says
+ *   -ENOBUFS     the port is full
+ *   -ESRCH       the owner has ended
+ *   -ETIMEDOUT   there was no room by `until`
+ *   -ECANCELED   the caller was cancelled while it waited, or before
+ *   -EINVAL      tag is below 0, or data is NULL and size is not 0
+ *   -ENOMEM      no memory
+ *   -ENXIO       no runtime runs
+ *
+ * Unless it returns 0 nothing was sent, and what was to be moved is still the caller's. Any thread. Cancellation point, unless `until` is 0. */
+HD_API HD_MUST_USE int hd_send(hd_port *port, int64_t tag, const void *data, size_t size, hd_time until);
+HD_API HD_MUST_USE int hd_send_move(hd_port *port, int64_t tag, void *data, size_t size, void (*drop)(void *data),
+				    hd_time until);
+
+/* A message to be sent, with everything. Zeroed memory is tag 0 without data. */
+struct hd_sending {
+	int64_t tag;
+	const void *data;
+	size_t size;
+	bool move;		  /* as hd_send_move, with `drop` */
+	void (*drop)(void *data); /* `move`: called when the message is dropped; or NULL */
+	hd_port *carried;	  /* a port that travels with it, for which heddle takes a reference; or NULL */
+	bool urgent;		  /* it overtakes messages that are not urgent */
+};
+/* As hd_send, with everything. */
+HD_API HD_MUST_USE int hd_send_with(hd_port *port, const struct hd_sending *what, hd_time until);
+
+/* Receives the next message of a port of the caller's, or (NULL) of all its ports: urgent ones first, else the one that arrived first.
+ * *m need not be initialised; what it held before is not dropped. Messages that the receiver has not dropped are dropped at its end.
+ * Returns
+ *
+ *   0            *m has a message
+ *   -ETIMEDOUT   none had come by `until`
+ *   -ECANCELED   the caller was cancelled; no message was taken
+ *   -EPERM       the port is not the caller's; or it is NULL, and the caller has none
+ *   -ENOTSUP     on a plain thread
+ *
+ * Cancellation point. */
+HD_API HD_MUST_USE int hd_receive(hd_port *port, struct hd_message *m, hd_time until);
+
+/* As hd_receive, but takes the first message that is wanted and leaves the others where they are, in their order: hd_receive_tag the first
+ * with this tag, hd_receive_where the first for which wanted(m, arg) is true. The function is called on the caller's stack and makes no heddle
+ * calls; each message is shown to it once in each call of hd_receive_where. It may look at *m, and keeps nothing of it. */
+HD_API HD_MUST_USE int hd_receive_tag(hd_port *port, int64_t tag, struct hd_message *m, hd_time until);
+HD_API HD_MUST_USE int hd_receive_where(hd_port *port, bool (*wanted)(const struct hd_message *m, void *arg), void *arg,
+					struct hd_message *m, hd_time until);
+
+/* Ends what *m has: its data are freed or dropped, the port that it carries is released; if it is a call that was not answered, and no other
+ * reference to its reply port is left, the caller's hd_call answers -EPIPE. *m is zeroed. Of a zeroed message it does nothing. Any thread,
+ * with or without a runtime. */
+HD_API void hd_message_drop(struct hd_message *m);
+
+/* Keeps a message beyond the end of the process that received it: it belongs to whoever has *m, who drops it. Any thread. */
+HD_API void hd_message_take(struct hd_message *m);
+
+/* Sends a message and waits for its answer, which it receives into *answer (NULL: it is dropped). The message carries a port of its own for
+ * that: the receiver, or any process to which it passes that port on, answers with hd_reply. The process that will answer runs at once in place of
+ * the caller, if it is waiting or ready, may run on this worker, and no process that is ready here has a higher priority (64 such hand-offs in
+ * a row at most). hd_call_move sends the memory itself, as hd_send_move does. Returns
+ *
+ *   0            *answer has the answer
+ *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended
+ *   -EDEADLK     the receiver waits, through a chain of calls, for the caller, or is the caller; nothing was sent. HEDDLE_DEADLOCK=report
+ *                prints the chain
+ *   -ETIMEDOUT   there was no answer by `until`; one that comes later is dropped, and the process that gives it hears -ESRCH
+ *   -ECANCELED   the caller was cancelled; the same holds then
+ *   -ENOTSUP     on a plain thread
+ *
+ * or as hd_send, and then nothing was sent. Cancellation point. */
+HD_API HD_MUST_USE int hd_call(hd_port *port, int64_t tag, const void *data, size_t size, struct hd_message *answer,
+			       hd_time until);
+HD_API HD_MUST_USE int hd_call_move(hd_port *port, int64_t tag, void *data, size_t size, void (*drop)(void *data),
+				    struct hd_message *answer, hd_time until);
+
+/* Answers a call, with a copy of `size` bytes at `data`, or (hd_reply_move) with the memory itself. The process that called runs at once, if it
+ * may run on this worker and no process that is ready here, nor the one that replies, has a higher priority; the one that replies is then at
+ * the tail of its level. *m stays the caller's to drop; the port that it carried is gone. Returns
+ *
+ *   0          the answer has arrived
+ *   -EALREADY  the call was answered before
+ *   -ESRCH     the call does not wait any more: its time was up, it was cancelled, or its process has ended
+ *   -EINVAL    *m is no call, tag is below 0, or data is NULL and size is not 0
+ *   -ENOMEM    no memory
+ *   -ENOTSUP   on a plain thread
+ *
+ * Unless it returns 0, what was to be moved is still the caller's. A process that passes a call on sends m->carried with another message
+ * (hd_sending.carried); hd_send to such a port is an answer too. Process. */
+HD_API HD_MUST_USE int hd_reply(struct hd_message *m, int64_t tag, const void *data, size_t size);
+HD_API HD_MUST_USE int hd_reply_move(struct hd_message *m, int64_t tag, void *data, size_t size, void (*drop)(void *data));
+
+HD_END
+#endif

@@ -1,0 +1,360 @@
+/* port/call.c - a message, and its answer.
+ *
+ * Owns:       struct hd__reply, the port to which the answer to a call goes. A process has one for all its calls; if another process still
+ *             has a reference to it when the next call begins, it gets a new one.
+ * Invariant:  a call ends once: answered, broken (no reference but the caller's own is left), or abandoned by its caller.
+ *             While a process is in hd_call, and its answer has not been decided, p->why is HD_WAIT_CALL and p->arrival the process that will
+ *             answer. That is decided before p can be ready again.
+ * Locking:    the lock of the queue in which the caller waits guards the call; inside it, a mailbox's. It is taken by the process that answers,
+ *             without the mailbox's.
+ * Callers:    call: a process. Answers and references: any thread.
+ *
+ *     IDLE --> ASKED       hd_call
+ *     ASKED --> ANSWERED   hd__answer
+ *     ASKED --> BROKEN     hd__reply_release: the last reference but the caller's own
+ *     ASKED --> ABANDONED  abandon: time is up, the caller is cancelled or ends
+ *
+ * Circles: a process that calls says for which process it waits, and then follows the calls from there on. If it comes back to itself, it
+ * would wait for ever. Of two processes that close a circle at the same moment at least one sees the other; perhaps both do, and neither calls. */
+#include "os/memory.h"
+#include "port/port.h"
+#include "sched/switch.h"
+
+#define CHAIN_MAX 4096 /* calls that are followed */
+
+enum { IDLE, ASKED, ANSWERED, BROKEN, ABANDONED };
+
+struct hd__reply {
+	struct hd__port_head head;  /* one reference is the caller's own */
+	uint8_t state;		    /* of the call */
+	bool waits;		    /* the caller is in `caller`, or has been until its wait was decided */
+	struct hd_waitq caller;	    /* where it waits */
+	struct hd__mailbox *box;    /* its mailbox */
+	struct hd_process *process; /* it itself */
+	struct hd_message *answer;  /* where the answer goes */
+};
+
+static void lock(struct hd__reply *r)
+{
+	hd__waitq_lock(&r->caller);
+}
+
+static void unlock(struct hd__reply *r)
+{
+	hd__waitq_unlock(&r->caller);
+}
+
+/* Under the lock: the call ends so. Whether its caller hears of it; *x is to be unparked then, or NULL. */
+static bool decide(struct hd_worker *w, struct hd__reply *r, uint8_t state, enum hd__outcome outcome, struct hd_waiter **x)
+{
+	*x = NULL;
+	if (r->waits && (*x = hd__waitq_claim(w, &r->caller, outcome)) == NULL) {
+		r->state = ABANDONED; /* its caller, whose wait is over, is about to do the same */
+		return false;
+	}
+	r->state = state;
+	if (r->waits)
+		st_rlx(&r->process->why, HD_WAIT_NONE);
+	return true;
+}
+
+/* Under the lock, which it releases. */
+static void release(struct hd__reply *r)
+{
+	uint32_t left = r->head.refs - 1;
+
+	st_rel(&r->head.refs, left); /* pairs with prepare's acquire */
+	unlock(r);
+	if (left == 0)
+		hd__os_free(r);
+}
+
+void hd__reply_retain(struct hd__reply *r)
+{
+	lock(r);
+	st_rel(&r->head.refs, r->head.refs + 1);
+	unlock(r);
+}
+
+void hd__reply_release(struct hd_worker *w, struct hd__reply *r, struct hd_waiter **woken)
+{
+	lock(r);
+	if (r->state == ASKED && r->head.refs == 2)
+		decide(w, r, BROKEN, HD__CLOSED, woken);
+	release(r);
+}
+
+void hd__reply_forget(struct hd__reply *r)
+{
+	lock(r);
+	if (r->state == ASKED)
+		r->state = ABANDONED;
+	release(r);
+}
+
+void hd__reply_pass_on(struct hd__reply *r, hd_pid to)
+{
+	lock(r);
+	if (r->state == ASKED)
+		st_rel(&r->process->arrival, (uint64_t)to);
+	unlock(r);
+}
+
+/* The caller's wait was called off: called under the lock, which it releases. */
+static void abandon(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd__reply *r = (struct hd__reply *)((char *)x->queue - offsetof(struct hd__reply, caller));
+
+	(void)w;
+	if (r->state == ASKED)
+		r->state = ABANDONED;
+	st_rlx(&r->process->why, HD_WAIT_NONE);
+	unlock(r);
+}
+
+static const struct hd__wait_ops ops = { .left = abandon };
+
+/* As hd__answer; if it succeeds, the reference of the message that was the call is given up with it (`give_up`). */
+static int answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, bool give_up, struct hd_waiter **woken)
+{
+	lock(r);
+	int err = r->state == ASKED ? 0 : r->state == ABANDONED ? -ESRCH : -EALREADY;
+	if (err == 0 && !decide(w, r, ANSWERED, HD__GRANTED, woken))
+		err = -ESRCH;
+	if (err != 0) {
+		unlock(r);
+		return err;
+	}
+	l->m.port = NULL;
+	if (hd__letter_matters(l)) {
+		hd__mailbox_lock(r->box);
+		hd__hold_letter(r->box, l, r->answer);
+		hd__mailbox_unlock(r->box);
+		l = NULL;
+	} else {
+		*r->answer = l->m;
+		r->answer->letter = NULL;
+	}
+	if (give_up)
+		st_rel(&r->head.refs, r->head.refs - 1); /* the caller's own is left */
+	unlock(r);
+	if (l != NULL)
+		hd__letter_free(w, l);
+	return 0;
+}
+
+int hd__answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, struct hd_waiter **woken)
+{
+	return answer(w, r, l, false, woken);
+}
+
+/* ---- circles ---- */
+
+/* Follows the calls from `to` on. Whether they come to `me`; *seen tells two walks apart that did not find the same calls. */
+static bool leads_back(struct hd__sched *sched, const struct hd_process *me, hd_pid to, uint64_t *seen)
+{
+	*seen = 0;
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		struct hd_process *p = hd__table_find(&sched->table, to);
+		if (p == NULL || !hd__alive(ld_acq(&p->control), to))
+			return false;
+		if (p == me)
+			return true;
+		uint64_t switches = ld_acq(&p->switches);
+		if (ld_seq(&p->why) != HD_WAIT_CALL) /* pairs with begin_calling */
+			return false;
+		*seen = (*seen ^ (uint64_t)to ^ switches) * UINT64_C(0x9E3779B97F4A7C15);
+		to = (hd_pid)ld_acq(&p->arrival);
+	}
+	return false;
+}
+
+/* The caller will wait for `to`. Returns 0, or -EDEADLK when that process waits for the caller. Twice the same chain: all its calls were
+ * there at once, for none of its processes has run meanwhile. */
+static int begin_calling(struct hd_worker *w, struct hd_process *me, hd_pid to)
+{
+	uint64_t seen, again;
+
+	st_rlx(&me->arrival, (uint64_t)to);
+	(void)xchg_seq(&me->why, HD_WAIT_CALL); /* pairs with leads_back on another worker: one of the two sees the other */
+	if (likely(!leads_back(w->sched, me, to, &seen)))
+		return 0;
+	if (!leads_back(w->sched, me, to, &again) || seen != again)
+		return 0;
+	if (w->sched->config.deadlock != HD_DEADLOCK_IGNORE)
+		w->sched->hooks.call_refused(w->sched, me, to);
+	return -EDEADLK;
+}
+
+static void end_calling(struct hd_process *me)
+{
+	st_rlx(&me->why, HD_WAIT_NONE);
+}
+
+/* ---- the call ---- */
+
+/* The caller's reply port, to which no other process has a reference; NULL: no memory. Outside its lane. */
+static struct hd__reply *prepare(struct hd_worker *w)
+{
+	struct hd__mailbox *box = hd__mailbox_own(w);
+
+	if (unlikely(box == NULL))
+		return NULL;
+	struct hd__reply *r = box->reply;
+	if (likely(r != NULL && ld_acq(&r->head.refs) == 1)) /* pairs with release */
+		return r;
+	if (r != NULL)
+		hd__reply_forget(r);
+	box->reply = r = hd__os_alloc(sizeof *r);
+	if (r != NULL) {
+		r->head = (struct hd__port_head){ .refs = 1, .kind = HD__REPLY_PORT };
+		r->box = box;
+		r->process = w->current;
+	}
+	return r;
+}
+
+/* The process that will answer, if it can run at once in place of the caller: ready, and in no queue. NULL: it cannot. `woken`, if any, is its
+ * wait, which the caller has claimed: it is ended in any case. */
+static struct hd_process *answerer(struct hd_worker *w, struct hd_waiter *woken, hd_pid owner)
+{
+	if (woken != NULL)
+		return hd__unpark_for_hand_off(w, woken);
+	struct hd_process *p = hd__table_find(&w->sched->table, owner);
+	return p != NULL && hd__alive(ld_acq(&p->control), owner) && hd__take_ready(w, p) ? p : NULL;
+}
+
+/* Inside the lane, which is left: the message has been delivered. */
+static int await(struct hd_worker *w, struct hd__reply *r, struct hd_process *next, hd_time until)
+{
+	struct hd_process *me = w->current;
+	struct hd_waiter x;
+
+	lock(r);
+	if (unlikely(r->state != ASKED)) { /* it has been answered, on another worker, or dropped */
+		int err = r->state == ANSWERED ? 0 : -EPIPE;
+		unlock(r);
+		end_calling(me);
+		if (next != NULL)
+			hd__runq_push_tail(&w->runq, next);
+		hd__leave_call(w);
+		return err;
+	}
+	r->waits = true;
+	hd__waiter_init(&x);
+	x.ops = &ops;
+	x.owner = (const int64_t *)&me->arrival;
+	return hd__park_as(w, &x, &r->caller, until, HD_WAIT_CALL, next);
+}
+
+static int call(hd_port *port, const struct hd_sending *what, struct hd_message *answer, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+	struct hd__letter *l = NULL, *dropped = NULL;
+	struct hd_waiter *woken = NULL;
+
+	if (unlikely(w == NULL))
+		return -ENOTSUP;
+	if (unlikely(port->head.kind != HD__MAIL_PORT))
+		return -EINVAL;
+	struct hd__reply *r = prepare(w);
+	if (unlikely(r == NULL))
+		return -ENOMEM;
+	int err = hd__begin_wait(&w, until);
+	if (unlikely(err != 0))
+		return err;
+	struct hd_process *me = w->current;
+	hd_pid owner = ld_rlx(&port->box->owner);
+	err = hd__write_letter(w, what, &l);
+	if (likely(err == 0))
+		err = begin_calling(w, me, owner);
+	if (likely(err == 0)) {
+		l->m.carried = (hd_port *)r;
+		r->state = ASKED;
+		r->waits = false;
+		r->answer = answer;
+		st_rlx(&r->head.refs, 2);
+		err = hd__deliver_surely(&w, port, l, &woken, &dropped, until);
+	}
+	if (unlikely(err != 0)) {
+		r->state = IDLE;
+		st_rlx(&r->head.refs, 1);
+		if (l != NULL)
+			l->m.carried = NULL;
+		end_calling(me);
+		hd__leave_call(w);
+		return hd__did_not_send(l, err);
+	}
+	if (unlikely(dropped != NULL)) {
+		hd__leave(w);
+		hd__letters_drop(&dropped->in_box);
+		hd__enter(w = hd__self());
+		return await(w, r, NULL, until);
+	}
+	return await(w, r, answerer(w, woken, owner), until);
+}
+
+static int call_for(hd_port *port, const struct hd_sending *what, struct hd_message *answer, hd_time until)
+{
+	struct hd_message unwanted;
+
+	if (answer != NULL)
+		return call(port, what, answer, until);
+	int err = call(port, what, &unwanted, until);
+	if (err == 0)
+		hd_message_drop(&unwanted);
+	return err;
+}
+
+int hd_call(hd_port *port, int64_t tag, const void *data, size_t size, struct hd_message *answer, hd_time until)
+{
+	return call_for(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size }, answer, until);
+}
+
+int hd_call_move(hd_port *port, int64_t tag, void *data, size_t size, void (*drop)(void *data), struct hd_message *answer,
+		 hd_time until)
+{
+	return call_for(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size, .move = true, .drop = drop },
+			answer, until);
+}
+
+/* ---- the answer ---- */
+
+static int reply(struct hd_message *m, const struct hd_sending *what)
+{
+	struct hd_worker *w = hd__self();
+	struct hd__letter *call = m->letter, *l = NULL;
+	struct hd_waiter *woken = NULL;
+
+	if (unlikely(w == NULL))
+		return -ENOTSUP;
+	if (unlikely(m->carried == NULL || m->carried->head.kind != HD__REPLY_PORT))
+		return call != NULL && call->answered ? -EALREADY : -EINVAL;
+	hd__enter(w);
+	w = hd__beginning(w);
+	int err = hd__write_letter(w, what, &l);
+	if (likely(err == 0))
+		err = answer(w, (struct hd__reply *)m->carried, l, true, &woken);
+	if (unlikely(err != 0)) {
+		hd__leave_call(w);
+		return hd__did_not_send(l, err);
+	}
+	m->carried = call->m.carried = NULL;
+	call->answered = true;
+	struct hd_process *caller = woken != NULL ? hd__unpark_for_hand_off(w, woken) : NULL;
+	if (caller != NULL)
+		hd__leave(hd__yield_to(w, caller));
+	else
+		hd__leave_call(w);
+	return 0;
+}
+
+int hd_reply(struct hd_message *m, int64_t tag, const void *data, size_t size)
+{
+	return reply(m, &(struct hd_sending){ .tag = tag, .data = data, .size = size });
+}
+
+int hd_reply_move(struct hd_message *m, int64_t tag, void *data, size_t size, void (*drop)(void *data))
+{
+	return reply(m, &(struct hd_sending){ .tag = tag, .data = data, .size = size, .move = true, .drop = drop });
+}

@@ -1,0 +1,427 @@
+/* port/mailbox.c - where all letters to a process arrive.
+ *
+ * Owns:       struct hd__mailbox: the lines of letters in it and in its ports, and its end.
+ * Invariant:  a letter that has arrived is in the line of its port and in that of the mailbox, in the same order in both. The owner waits
+ *             only if there is no letter for it; then the next one goes from hand to hand. A sender waits for room only if the port is full;
+ *             the letter that leaves makes room for the first one, which is then in the port. A mailbox that is closed has no letters.
+ * Locking:    the lock of `receiver` guards all of it; inside it, that of a port's `room`.
+ * Callers:    senders, on any thread; the owner. */
+#include "os/memory.h"
+#include "port/port.h"
+
+/* The owner of the mailbox has its id. */
+static void born(struct hd__mourner *mourner, hd_pid pid)
+{
+	st_rlx(&((struct hd__mailbox *)mourner)->owner, pid);
+}
+
+struct hd__mailbox *hd__mailbox_new(void)
+{
+	struct hd__mailbox *box = hd__os_alloc(sizeof *box);
+
+	if (box != NULL) {
+		box->mourner = (struct hd__mourner){ .born = born, .ending = hd__mailbox_ending, .ended = hd__mailbox_ended };
+		box->refs = 1;
+	}
+	return box;
+}
+
+struct hd__mailbox *hd__mailbox_own(struct hd_worker *w)
+{
+	struct hd_process *me = w->current;
+	struct hd__mailbox *box = hd__mailbox_of(me), *mine;
+
+	if (likely(box != NULL))
+		return box;
+	mine = hd__mailbox_new();
+	if (mine == NULL)
+		return NULL;
+	hd__waitq_lock(&me->news);
+	box = hd__mailbox_of(me); /* another process may have made it meanwhile, to link itself with the caller */
+	if (box == NULL)
+		hd__mailbox_give(mine, me, hd__pid(&w->sched->table, me));
+	hd__waitq_unlock(&me->news);
+	if (box == NULL)
+		return mine;
+	hd__os_free(mine);
+	return box;
+}
+
+void hd__mailbox_give(struct hd__mailbox *box, struct hd_process *p, hd_pid pid)
+{
+	box->bound = true;
+	st_rlx(&box->owner, pid);
+	box->mourner.next = p->mourner;
+	st_rel(&p->mourner, &box->mourner); /* pairs with hd__mailbox_of */
+}
+
+void hd__mailbox_release(struct hd__mailbox *box)
+{
+	bool last = --box->refs == 0;
+
+	hd__mailbox_unlock(box);
+	if (last)
+		hd__os_free(box);
+}
+
+/* ---- letters ---- */
+
+static bool is_full(const struct hd__limits *limits, const struct hd__letter *l)
+{
+	return limits->count >= limits->capacity || limits->bytes > limits->memory - l->m.size;
+}
+
+static void push(struct hd__mailbox *box, hd_port *port, struct hd__letter *l)
+{
+	int class = l->urgent ? HD__URGENT : HD__PLAIN;
+
+	l->m.port = port;
+	hd__line_push(&box->arrived[class], &l->in_box);
+	hd__line_push(&port->line[class], &l->in_port);
+	if (++port->length > port->high_water)
+		port->high_water = port->length;
+	if (unlikely(port->limits != NULL && !l->exempt)) {
+		port->limits->count++;
+		port->limits->bytes += l->m.size;
+	}
+}
+
+static void pull(struct hd__mailbox *box, struct hd__letter *l)
+{
+	int class = l->urgent ? HD__URGENT : HD__PLAIN;
+	hd_port *port = l->m.port;
+
+	if (unlikely(box->looked[class] == l)) /* hd_receive_where goes on behind the one before it */
+		box->looked[class] = box->looks_in == NULL ? hd__in_box(hd__line_before(&box->arrived[class], &l->in_box))
+							   : hd__in_port(hd__line_before(&port->line[class], &l->in_port));
+	hd__line_remove(&box->arrived[class], &l->in_box);
+	hd__line_remove(&port->line[class], &l->in_port);
+	port->length--;
+	if (unlikely(port->limits != NULL && !l->exempt)) {
+		port->limits->count--;
+		port->limits->bytes -= l->m.size;
+	}
+}
+
+/* A letter has left a port with limits: the first sender that waits for room has some, perhaps. */
+static struct hd_waiter *let_in(struct hd_worker *w, struct hd__mailbox *box, hd_port *port)
+{
+	struct hd__limits *limits = port->limits;
+	struct hd_waiter *x = NULL;
+
+	hd__waitq_lock(&limits->room);
+	while (limits->room.head != NULL && !is_full(limits, limits->room.head->data)) {
+		struct hd_waiter *first = limits->room.head;
+		if (hd__waitq_claim_one(w, &limits->room, first, HD__GRANTED)) {
+			x = first;
+			break;
+		}
+	}
+	hd__waitq_unlock(&limits->room);
+	if (x != NULL)
+		push(box, port, x->data);
+	return x;
+}
+
+struct hd_waiter *hd__take_letter(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l)
+{
+	hd_port *port = l->m.port;
+	struct hd_waiter *x = NULL;
+
+	pull(box, l);
+	if (unlikely(port->limits != NULL))
+		x = let_in(w, box, port);
+	if (unlikely(port->freed && port->length == 0)) {
+		hd__port_unlist(port);
+		port->next = box->gone;
+		box->gone = port;
+		l->m.port = NULL;
+	}
+	return x;
+}
+
+struct hd__letter *hd__hold_letter(struct hd__mailbox *box, struct hd__letter *l, struct hd_message *m)
+{
+	*m = l->m;
+	if (!hd__letter_matters(l)) {
+		m->letter = NULL;
+		return l;
+	}
+	l->holder = box;
+	hd__line_push(&box->held, &l->in_box);
+	return NULL;
+}
+
+void hd__free_gone(struct hd__mailbox *box)
+{
+	hd_port *gone = box->gone;
+
+	box->gone = NULL;
+	while (gone != NULL) {
+		hd_port *next = gone->next;
+		hd__port_free(gone);
+		hd__mailbox_lock(box); /* the owner's own reference is left */
+		hd__mailbox_release(box);
+		gone = next;
+	}
+}
+
+/* Whether the owner waits for a letter in this port, and where it goes: NULL if the owner wants to look for itself. */
+static bool waits_for(const struct hd_waiter *x, const hd_port *port, struct hd_message **m)
+{
+	const hd_port *wanted;
+
+	if (x->several) {
+		const struct hd_case *c = (const void *)((const char *)x - offsetof(struct hd_case, record));
+		wanted = c->object;
+		*m = c->data;
+	} else {
+		wanted = ((const struct hd__receiver *)x)->port;
+		*m = ((const struct hd__receiver *)x)->m;
+	}
+	return wanted == NULL || wanted == port;
+}
+
+/* Claims the owner's wait, if it waits for this; *m is where the message goes. */
+static struct hd_waiter *claim_owner(struct hd_worker *w, struct hd__mailbox *box, const hd_port *port, struct hd_message **m)
+{
+	struct hd_waiter *x, *next;
+
+	for (x = box->receiver.head; x != NULL; x = next) { /* one record; more only in hd_select */
+		next = x->next;
+		if (waits_for(x, port, m) && hd__waitq_claim_one(w, &box->receiver, x, HD__GRANTED))
+			return x;
+	}
+	*m = NULL;
+	return NULL;
+}
+
+/* The oldest letter of a full port that counts and is not being looked at; NULL: none. */
+static struct hd__letter *oldest(const struct hd__mailbox *box, const hd_port *port)
+{
+	for (int class = HD__CLASSES; class -- > 0;)
+		for (struct hd__link *x = hd__line_first(&port->line[class]); x != NULL;
+		     x = hd__line_after(&port->line[class], x))
+			if (!hd__in_port(x)->exempt && hd__in_port(x) != box->shown)
+				return hd__in_port(x);
+	return NULL;
+}
+
+/* The port is full: makes room, or answers what the sender hears; `*dropped` receives what is to be dropped. */
+static int make_room(struct hd__mailbox *box, hd_port *port, struct hd__letter *l, struct hd__letter **dropped)
+{
+	struct hd__limits *limits = port->limits;
+
+	if (limits->full == HD_FULL_FAIL || limits->full == HD_FULL_BLOCK)
+		return -ENOBUFS;
+	struct hd__link *chain = NULL;
+	while (limits->full == HD_FULL_DROP_OLD && is_full(limits, l)) {
+		struct hd__letter *old = oldest(box, port);
+		if (old == NULL)
+			break;
+		pull(box, old);
+		old->in_box.next = chain;
+		chain = &old->in_box;
+		limits->dropped++;
+	}
+	*dropped = hd__in_box(chain);
+	if (!is_full(limits, l))
+		return 0;
+	l->in_box.next = chain; /* the new one goes the same way */
+	*dropped = l;
+	limits->dropped++;
+	return 1;
+}
+
+/* Under the lock, which it releases unless the answer is -ENOBUFS and `keep` is set. */
+static int deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, bool keep, struct hd_waiter **woken,
+		   struct hd__letter **dropped)
+{
+	struct hd__mailbox *box = port->box;
+	struct hd_message *m = NULL;
+	struct hd__letter *spare = NULL;
+	int err = 0;
+
+	*woken = NULL;
+	*dropped = NULL;
+	if (unlikely(box->closed))
+		err = -ESRCH;
+	else if (unlikely(port->limits != NULL && !l->exempt && is_full(port->limits, l)))
+		err = make_room(box, port, l, dropped);
+	if (likely(err == 0)) {
+		if (box->receiver.head != NULL)
+			*woken = claim_owner(w, box, port, &m);
+		if (m != NULL) {
+			l->m.port = port;
+			spare = hd__hold_letter(box, l, m);
+		} else {
+			push(box, port, l);
+		}
+	}
+	if (err != -ENOBUFS || !keep)
+		hd__mailbox_unlock(box);
+	if (spare != NULL)
+		hd__letter_free(w, spare);
+	return err < 0 ? err : 0;
+}
+
+int hd__deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken, struct hd__letter **dropped)
+{
+	*woken = NULL;
+	*dropped = NULL;
+	if (unlikely(port->head.kind == HD__REPLY_PORT))
+		return hd__answer(w, (struct hd__reply *)port, l, woken);
+	if (unlikely(port->limits != NULL && l->m.size > port->limits->memory && !l->exempt))
+		return -EMSGSIZE;
+	hd__mailbox_lock(port->box);
+	return deliver(w, port, l, false, woken, dropped);
+}
+
+int hd__deliver_surely(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+		       struct hd__letter **dropped, hd_time until)
+{
+	struct hd__mailbox *box;
+
+	if (likely(port->head.kind == HD__REPLY_PORT || port->limits == NULL || port->limits->full != HD_FULL_BLOCK))
+		return hd__deliver(*w, port, l, woken, dropped);
+	box = port->box;
+	*woken = NULL;
+	*dropped = NULL;
+	if (unlikely(l->m.size > port->limits->memory))
+		return -EMSGSIZE;
+	hd__mailbox_lock(box);
+	int err = deliver(*w, port, l, true, woken, dropped);
+	if (err != -ENOBUFS)
+		return err;
+	struct hd_waiter x = { .data = l, .owner = &box->owner, .rules = HD__HEEDS_LATER };
+	hd__waitq_lock(&port->limits->room);
+	hd__mailbox_unlock(box);
+	err = hd__park_as(*w, &x, &port->limits->room, until, HD_WAIT_SEND, NULL);
+	if (*w != NULL)
+		hd__enter(*w = hd__self());
+	return err == -EPIPE ? -ESRCH : err;
+}
+
+/* ---- the end ---- */
+
+/* All letters of a line, before `chain`; they are in no line then. */
+static struct hd__link *take_all(struct hd__line *line, struct hd__link *chain)
+{
+	if (line->last != NULL) {
+		struct hd__link *first = line->last->next;
+		line->last->next = chain;
+		chain = first;
+		line->last = NULL;
+	}
+	return chain;
+}
+
+struct hd__link *hd__mailbox_close(struct hd_worker *w, struct hd__mailbox *box)
+{
+	struct hd__link *chain = NULL;
+	struct hd_waiter *senders = NULL;
+
+	hd__mailbox_lock(box);
+	box->closed = true;
+	for (struct hd__link *x = hd__line_first(&box->held); x != NULL; x = hd__line_after(&box->held, x))
+		hd__in_box(x)->holder = NULL;
+	for (int class = HD__CLASSES; class -- > 0;)
+		chain = take_all(&box->arrived[class], chain);
+	chain = take_all(&box->held, chain);
+	for (hd_port *port = box->ports; port != NULL; port = port->next) {
+		port->line[HD__URGENT].last = port->line[HD__PLAIN].last = NULL;
+		port->length = 0;
+		if (port->limits == NULL)
+			continue;
+		port->limits->count = port->limits->bytes = 0;
+		hd__waitq_lock(&port->limits->room);
+		struct hd_waiter *all = hd__waitq_claim_all(w, &port->limits->room, HD__CLOSED, HD_WAIT_NONE), **end = &all;
+		hd__waitq_unlock(&port->limits->room);
+		while (*end != NULL)
+			end = &(*end)->next;
+		*end = senders;
+		senders = all;
+	}
+	hd__mailbox_unlock(box);
+	hd__unpark_all(w, senders);
+	return chain;
+}
+
+/* Gives up what its owner had of the ports: the references that are heddle's to release, and the ports without any. Outside a lane. */
+static void release_ports(struct hd__mailbox *box)
+{
+	for (;;) {
+		hd__mailbox_lock(box);
+		hd_port *port = box->ports;
+		while (port != NULL && !port->owners && !port->freed)
+			port = port->next;
+		if (port == NULL)
+			break;
+		bool freed = port->freed;
+		port->owners = false;
+		if (freed) {
+			hd__port_unlist(port);
+			port->next = box->gone;
+			box->gone = port;
+		}
+		hd__mailbox_unlock(box);
+		if (!freed)
+			hd_port_release(port);
+	}
+	hd__mailbox_unlock(box);
+	hd__free_gone(box);
+}
+
+void hd__mailbox_ending(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err)
+{
+	struct hd__mailbox *box = (struct hd__mailbox *)mourner;
+	struct hd_worker *w = hd__self();
+
+	(void)me;
+	hd__enter(w);
+	struct hd__link *chain = hd__mailbox_close(w, box);
+	hd__leave(w);
+	if (box->reply != NULL)
+		hd__reply_forget(box->reply);
+	box->reply = NULL;
+	hd__names_end(w, w->sched, box);
+	hd__letters_drop(chain);
+	release_ports(box);
+	hd__ties_end(box, kind, err);
+}
+
+/* The process is dead. If it has never run, or never will again, its letters are still there; they are dropped when hd_run ends. */
+void hd__mailbox_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end)
+{
+	struct hd__mailbox *box = (struct hd__mailbox *)mourner;
+
+	hd__names_end(w, w->sched, box);
+	hd__ties_tell(w, box, end);
+	if (unlikely(!box->closed)) {
+		struct hd__link *chain = hd__mailbox_close(w, box);
+		hd__lock(&w->sched->unread_lock);
+		box->mourner.next = w->sched->unread;
+		w->sched->unread = &box->mourner;
+		box->arrived[HD__PLAIN].last = chain;
+		hd__unlock(&w->sched->unread_lock);
+		return;
+	}
+	hd__mailbox_lock(box);
+	hd__mailbox_release(box);
+}
+
+void hd__mailboxes_drop(struct hd__sched *sched)
+{
+	while (sched->unread != NULL) {
+		struct hd__mailbox *box = (struct hd__mailbox *)sched->unread;
+		struct hd__link *chain = box->arrived[HD__PLAIN].last;
+		sched->unread = box->mourner.next;
+		box->arrived[HD__PLAIN].last = NULL;
+		if (box->reply != NULL)
+			hd__reply_forget(box->reply);
+		hd__letters_drop(chain);
+		release_ports(box);
+		hd__mailbox_lock(box);
+		hd__mailbox_release(box);
+	}
+}

@@ -1,0 +1,251 @@
+/* port/port.h - ports, mailboxes and letters: what a message is while it is under way.
+ *
+ *     sender ---- letter ----> port ----> mailbox of its owner ----> hd_receive ----> held, until it is dropped
+ *                                                      \-- the owner waits for it: from hand to hand
+ *
+ * A process has one mailbox, made when it first needs one; all its ports deliver there. The lock of the mailbox's wait queue guards the
+ * mailbox, its ports and the letters in them. A reply port stands alone: its own lock guards it. */
+#ifndef PORT_PORT_H
+#define PORT_PORT_H
+
+#include <heddle/port.h>
+
+#include "life/life.h"
+#include "port/line.h"
+#include "sync/select.h"
+
+/* What a message is until it is dropped. One whose message has nothing to be dropped is gone when it is received. */
+struct hd__letter {
+	struct hd_message m;
+	struct hd__link in_box;	    /* among what has arrived in the mailbox, or what its owner holds; in a store: the next */
+	struct hd__link in_port;    /* among what has arrived in the port */
+	struct hd__mailbox *holder; /* whose owner has received and not dropped it; NULL: none. Under the mailbox's lock */
+	void (*drop)(void *data);   /* m.data was moved, and is dropped with this; or NULL */
+	bool urgent;
+	bool exempt;   /* it does not count in a port with limits */
+	bool large;    /* it is longer than HD__LETTER_ROOM, and no store takes it */
+	bool answered; /* m was a call, and the process that has m has answered it */
+	_Alignas(16) unsigned char room[];
+};
+#define HD__LETTER_SIZE 192
+#define HD__LETTER_ROOM (HD__LETTER_SIZE - sizeof(struct hd__letter))
+
+static inline struct hd__letter *hd__in_box(struct hd__link *link)
+{
+	return link == NULL ? NULL : (struct hd__letter *)((char *)link - offsetof(struct hd__letter, in_box));
+}
+
+static inline struct hd__letter *hd__in_port(struct hd__link *link)
+{
+	return link == NULL ? NULL : (struct hd__letter *)((char *)link - offsetof(struct hd__letter, in_port));
+}
+
+/* An empty letter for a notice of `size` bytes. NULL: no memory. Outside a lane. */
+struct hd__letter *hd__letter_alloc(size_t size);
+
+/* Gives the letter back, which has nothing to be dropped. By the thread of w, inside or outside its lane. */
+void hd__letter_free(struct hd_worker *w, struct hd__letter *l);
+
+/* How many letters are in use; any thread. */
+int64_t hd__letters_live(const struct hd__sched *sched);
+
+/* How many ports there are; any thread. */
+int64_t hd__ports_live(void);
+
+/* Frees a worker's store. */
+void hd__letters_fini(struct hd__letters *letters);
+
+/* Ends all that the letter has, and gives it back. Outside a lane; no locks are held. */
+void hd__letter_drop(struct hd__letter *l);
+
+/* As hd__letter_drop, for all of a chain by in_box.next. */
+void hd__letters_drop(struct hd__link *chain);
+
+/* Whether a received message has something that must be dropped. */
+static inline bool hd__letter_matters(const struct hd__letter *l)
+{
+	return l->m.data != NULL || l->m.carried != NULL || l->drop != NULL;
+}
+
+enum { HD__URGENT, HD__PLAIN, HD__CLASSES };
+
+enum hd__port_kind { HD__MAIL_PORT, HD__REPLY_PORT };
+
+/* What every port begins with. */
+struct hd__port_head {
+	uint32_t refs; /* of a mail port: any thread, add and subtract; of a reply port: under its lock, st_rel */
+	uint8_t kind;  /* constant */
+};
+
+/* Of a port with limits. */
+struct hd__limits {
+	struct hd_waitq room; /* senders that wait for room; its lock is taken inside the mailbox's. x->data is the letter */
+	size_t capacity, memory;
+	enum hd_port_full full;
+	size_t count, bytes; /* of letters that are not exempt */
+	uint64_t dropped;
+};
+
+struct hd_port {
+	struct hd__port_head head;
+	bool owners; /* the owner's reference is heddle's to release at its end */
+	bool freed;  /* there are no references; it is there until its last letter is taken */
+	uint32_t length, high_water;
+	struct hd__mailbox *box; /* constant */
+	struct hd__line line[HD__CLASSES];
+	struct hd__limits *limits; /* NULL: none; constant */
+	hd_port *next, **link;	   /* among the ports of the mailbox; link: what points to this one */
+};
+
+/* Where all letters to a process arrive. It is there as long as its owner or one of its ports is. */
+struct hd__mailbox {
+	struct hd__mourner mourner; /* the first member */
+	struct hd_waitq receiver;   /* where its owner waits: one record, or those of one hd_select */
+	hd_pid owner;		    /* 0: none yet; any thread, relaxed */
+	uint32_t refs;		    /* its ports, and its owner */
+	bool bound;		    /* it has an owner, or will have in a moment */
+	bool closed;		    /* its owner has ended, or does: nothing arrives any more */
+	struct hd__line arrived[HD__CLASSES];
+	struct hd__line held;
+	hd_port *ports;
+	hd_port *gone;				/* ports that are to be freed when no lock is held */
+	struct hd__letter *shown;		/* what hd_receive_where is looking at without the lock: it is not dropped */
+	const hd_port *looks_in;		/* and the port that it looks at; NULL: all */
+	struct hd__letter *looked[HD__CLASSES]; /* the last letter that it has looked at; NULL: none */
+	struct hd__line ties;			/* its owner's links and watches, and watches to its ports (tie.c) */
+	struct hd__name *names;			/* of its ports (name.c) */
+	struct hd__reply *reply;		/* for its owner's next call; the owner's; or NULL */
+};
+
+/* The owner ends; has ended. */
+void hd__mailbox_ending(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err);
+void hd__mailbox_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end);
+
+/* Drops the letters to processes that have ended without running. No process runs any more. */
+void hd__mailboxes_drop(struct hd__sched *sched);
+
+/* The mailbox of p, by its own thread, or under p->news.lock; NULL: none yet. */
+static inline struct hd__mailbox *hd__mailbox_of(struct hd_process *p)
+{
+	struct hd__mourner *first = ld_acq(&p->mourner);
+	return first != NULL && first->ended == hd__mailbox_ended ? (struct hd__mailbox *)first : NULL;
+}
+
+/* The caller's mailbox, made if it must be; NULL: no memory. Outside its lane. */
+struct hd__mailbox *hd__mailbox_own(struct hd_worker *w);
+
+/* A mailbox without an owner, with one reference; NULL: no memory. */
+struct hd__mailbox *hd__mailbox_new(void);
+
+/* Under p->news.lock: the mailbox is p's, which is alive and has none. */
+void hd__mailbox_give(struct hd__mailbox *box, struct hd_process *p, hd_pid pid);
+
+static inline void hd__mailbox_lock(struct hd__mailbox *box)
+{
+	hd__waitq_lock(&box->receiver);
+}
+
+static inline void hd__mailbox_unlock(struct hd__mailbox *box)
+{
+	hd__waitq_unlock(&box->receiver);
+}
+
+/* Under the lock, which it releases: one reference less. The mailbox may be gone then. */
+void hd__mailbox_release(struct hd__mailbox *box);
+
+/* The owner's record in hd_receive. */
+struct hd__receiver {
+	struct hd_waiter waiter;
+	hd_port *port;	      /* NULL: any of the owner's */
+	struct hd_message *m; /* where the message goes; NULL: the owner wants to look for itself */
+};
+
+/* Under the lock: the first letter in `port` (NULL: in any); NULL: none. */
+static inline struct hd__letter *hd__first_letter(const struct hd__mailbox *box, const hd_port *port)
+{
+	if (port == NULL) {
+		struct hd__link *first = hd__line_first(&box->arrived[HD__URGENT]);
+		return hd__in_box(first != NULL ? first : hd__line_first(&box->arrived[HD__PLAIN]));
+	}
+	struct hd__link *first = hd__line_first(&port->line[HD__URGENT]);
+	return hd__in_port(first != NULL ? first : hd__line_first(&port->line[HD__PLAIN]));
+}
+
+/* Under the lock: the letter leaves its port. Returns a sender that has room now, to be unparked when the lock is released; or NULL. */
+struct hd_waiter *hd__take_letter(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l);
+
+/* Under the lock: the owner has received the letter, which has left its port or never was in it: *m is its message. Returns the letter if it is to
+ * be freed. */
+struct hd__letter *hd__hold_letter(struct hd__mailbox *box, struct hd__letter *l, struct hd_message *m);
+
+/* Frees the ports that are to be freed; no locks are held. By the owner. */
+void hd__free_gone(struct hd__mailbox *box);
+
+/* Delivers a letter to a port, or to a reply port as the answer; it is the mailbox's then, and *woken is to be unparked, or NULL. Inside the
+ * caller's lane, or on a plain thread inside the gate; no locks are held. Returns 0; -ESRCH; -ENOBUFS, also when the port's policy is to wait;
+ * -EALREADY of a reply port. *dropped is to be dropped outside the lane, if it is not NULL. */
+int hd__deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+		struct hd__letter **dropped);
+
+/* As hd__deliver, and waits for room if the policy says so. The lane is left when it has waited: *w is then NULL or another. Returns too
+ * -ETIMEDOUT, -ECANCELED. */
+int hd__deliver_surely(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+		       struct hd__letter **dropped, hd_time until);
+
+/* Fills a new letter with what is to be sent. Inside the lane of w, which may be left meanwhile; NULL: on a plain thread. Returns 0; -EINVAL;
+ * -ENOMEM. */
+int hd__write_letter(struct hd_worker *w, const struct hd_sending *what, struct hd__letter **l);
+
+/* Undoes it: what was to be moved is the caller's again. Outside a lane. */
+void hd__unwrite_letter(struct hd__letter *l);
+
+/* A call failed with err before its letter (or NULL) was delivered: undoes that. Answers err. Does not return if the caller must end. Outside a
+ * lane. */
+int hd__did_not_send(struct hd__letter *l, int err);
+
+/* For a call: its caller, through whom the answer comes. */
+struct hd__reply;
+
+/* The letter, or no letter but a mere tag, answers the call. As hd__deliver. */
+int hd__answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, struct hd_waiter **woken);
+
+/* One reference more, or less; without any but the caller's own the call is broken: *woken is to be unparked, or NULL. */
+void hd__reply_retain(struct hd__reply *r);
+void hd__reply_release(struct hd_worker *w, struct hd__reply *r, struct hd_waiter **woken);
+
+/* The process that will answer is another one from now on; 0: unknown. */
+void hd__reply_pass_on(struct hd__reply *r, hd_pid to);
+
+/* By the owner of r, which ends or has no more use for it. */
+void hd__reply_forget(struct hd__reply *r);
+
+/* Frees it: it is in no list. */
+void hd__port_free(hd_port *port);
+
+/* Under the lock: the port leaves its mailbox's list. */
+void hd__port_unlist(hd_port *port);
+
+/* As hd_port_release, inside the lane of w (NULL: a plain thread): *woken, if it is set, is to be unparked, and what is answered to be dropped
+ * outside the lane. */
+struct hd__link *hd__port_release(struct hd_worker *w, hd_port *port, struct hd_waiter **woken);
+
+/* The owner of box, w's runner or one that will never run again, has ended: nothing arrives any more. Answers what is to be dropped outside the
+ * lane, chained by in_box.next; the senders that wait for room are unparked. Inside the lane of w. */
+struct hd__link *hd__mailbox_close(struct hd_worker *w, struct hd__mailbox *box);
+
+/* hd_spawn_with, with a port, a link or a watch (a hook of life/). */
+hd_pid hd__spawn_tied(struct hd__sched *sched, const struct hd_spawn *how, hd_entry entry, void *arg);
+
+/* The owner, which is the caller, ends: ends its links, and waits for the children that it takes with it. */
+void hd__ties_end(struct hd__mailbox *box, enum hd_end_kind kind, int err);
+
+/* The owner is dead: ends the links and watches that are left, and tells those that watched it. Inside the lane of w. */
+void hd__ties_tell(struct hd_worker *w, struct hd__mailbox *box, const struct hd_end *end);
+
+/* The owner ends: its ports have no names any more. By the thread of w; then: the table is freed. */
+void hd__names_end(struct hd_worker *w, struct hd__sched *sched, struct hd__mailbox *box);
+void hd__names_drop(struct hd__sched *sched);
+
+extern const struct hd__case_ops hd__receive_case;
+
+#endif

@@ -1,0 +1,423 @@
+/* port/tie.c - links and watches: what is between two processes, and ends with either of them.
+ *
+ * Owns:       struct hd__tie: a link between two mailboxes, or a watch: of the process that has one mailbox, by a port of the other.
+ * Invariant:  a tie is in the lines of both its mailboxes, or in neither. The thread that takes it out of them, under the lock, does with
+ *             it what there is to do, and frees it. A mailbox that ends takes its ties out before it is freed.
+ * Locking:    sched->ties_lock guards all ties of the runtime; inside it, the news of a process, so that a tie with a process is made before
+ *             it is marked dead, or not at all. It is held for a few instructions, and longer only by a caller that undoes a tie and must
+ *             search for it. Nothing is sent, killed or freed under it. Rejected: a lock for each mailbox. Every operation here is about
+ *             two of them, which end in any order.
+ * Callers:    any thread; the end of a process.
+ *
+ * The end of a process: it closes its mailbox; ends its links, and waits until its children are dead, unless it was a normal end
+ * (hd__ties_end); is marked dead; tells those that watched it (hd__ties_tell). One that never ran does the second step in the last. */
+#include <heddle/link.h>
+
+#include "os/memory.h"
+#include "port/port.h"
+
+enum kind { LINK, CHILD /* the second has spawned the first */, WATCH /* of the first, by a port of the second */ };
+
+struct hd__tie {
+	struct end {
+		struct hd__link link; /* among the ties of the mailbox */
+		struct hd__mailbox *box;
+		unsigned side; /* 0 or 1: which end this is */
+	} ends[2];	       /* the first member */
+	enum kind kind;
+	hd_port *port;		   /* WATCH: where the notice goes; a reference */
+	struct hd__letter *notice; /* WATCH: written beforehand, so that it cannot fail */
+	struct hd__tie *next;	   /* of those that a thread has taken out */
+	hd_pid pid;		   /* taken out: the process at the other end */
+};
+
+static struct end *end_of(struct hd__link *link)
+{
+	return (struct end *)((char *)link - offsetof(struct end, link));
+}
+
+static struct hd__tie *tie_of(struct end *end)
+{
+	return (struct hd__tie *)(end - end->side);
+}
+
+/* Outside a lane. NULL: no memory. */
+static struct hd__tie *new_tie(enum kind kind, hd_port *port)
+{
+	struct hd__tie *tie = hd__os_alloc(sizeof *tie);
+
+	if (tie == NULL)
+		return NULL;
+	tie->kind = kind;
+	tie->ends[1].side = 1;
+	if (kind != WATCH)
+		return tie;
+	tie->notice = hd__letter_alloc(sizeof(struct hd_ended));
+	if (tie->notice == NULL) {
+		hd__os_free(tie);
+		return NULL;
+	}
+	tie->port = hd_port_retain(port);
+	return tie;
+}
+
+/* Inside or outside a lane, by the thread of w. */
+static void free_tie(struct hd_worker *w, struct hd__tie *tie)
+{
+	struct hd_waiter *woken = NULL;
+
+	if (tie->notice != NULL)
+		hd__letter_free(w, tie->notice);
+	if (tie->port != NULL)
+		hd__port_release(w, tie->port, &woken); /* of a mail port: none is woken */
+	hd__os_free(tie);
+}
+
+/* Under the lock. */
+static void join(struct hd__tie *tie, struct hd__mailbox *first, struct hd__mailbox *second)
+{
+	tie->ends[0].box = first;
+	tie->ends[1].box = second;
+	hd__line_push(&first->ties, &tie->ends[0].link);
+	hd__line_push(&second->ties, &tie->ends[1].link);
+}
+
+static void part(struct hd__tie *tie)
+{
+	for (int i = 0; i < 2; i++)
+		hd__line_remove(&tie->ends[i].box->ties, &tie->ends[i].link);
+}
+
+/* ---- making and undoing ---- */
+
+/* Under the ties' lock: ties p, which is alive as pid, to the mailbox `other`; `spare` is p's mailbox, if it has none, and then NULL. Returns
+ * 0 or -ESRCH. */
+static int tie_to(struct hd__tie *tie, struct hd_process *p, hd_pid pid, struct hd__mailbox **spare, struct hd__mailbox *other)
+{
+	if (p == NULL)
+		return -ESRCH;
+	hd__waitq_lock(&p->news);
+	bool alive = hd__alive(ld_acq(&p->control), pid);
+	if (alive) {
+		struct hd__mailbox *box = hd__mailbox_of(p);
+		if (box == NULL) {
+			box = *spare;
+			*spare = NULL;
+			hd__mailbox_give(box, p, pid);
+		}
+		join(tie, box, other);
+	}
+	hd__waitq_unlock(&p->news);
+	return alive ? 0 : -ESRCH;
+}
+
+static int tie_with(struct hd__caller caller, hd_pid pid, struct hd__tie *tie, struct hd__mailbox **spare,
+		    struct hd__mailbox *other)
+{
+	hd__lock(&caller.sched->ties_lock);
+	int err = tie_to(tie, hd__table_find(&caller.sched->table, pid), pid, spare, other);
+	hd__unlock(&caller.sched->ties_lock);
+	return err;
+}
+
+int hd_link(hd_pid pid)
+{
+	struct hd_worker *w = hd__self();
+
+	if (w == NULL)
+		return -ENOTSUP;
+	if (pid == hd_self())
+		return -EINVAL;
+	struct hd__mailbox *mine = hd__mailbox_own(w), *spare = hd__mailbox_new();
+	struct hd__tie *tie = new_tie(LINK, NULL);
+	int err = -ENOMEM;
+	if (mine != NULL && spare != NULL && tie != NULL) {
+		struct hd__caller caller = hd__call_begin();
+		err = tie_with(caller, pid, tie, &spare, mine);
+		hd__call_end(caller);
+	}
+	hd__os_free(spare);
+	if (err != 0)
+		hd__os_free(tie);
+	return err;
+}
+
+/* Under the lock: a tie of this kind, or NULL, between the two; from the shorter of both lines. */
+static struct hd__tie *search(struct hd__mailbox *a, struct hd__mailbox *b, bool (*fits)(const struct hd__tie *, const void *),
+			      const void *what)
+{
+	struct hd__link *x = hd__line_first(&a->ties), *y = hd__line_first(&b->ties);
+
+	while (x != NULL && y != NULL) {
+		struct hd__tie *s = tie_of(end_of(x)), *t = tie_of(end_of(y));
+		if (s->ends[!end_of(x)->side].box == b && fits(s, what))
+			return s;
+		if (t->ends[!end_of(y)->side].box == a && fits(t, what))
+			return t;
+		x = hd__line_after(&a->ties, x);
+		y = hd__line_after(&b->ties, y);
+	}
+	return NULL;
+}
+
+static bool is_link(const struct hd__tie *tie, const void *what)
+{
+	(void)what;
+	return tie->kind != WATCH;
+}
+
+static bool is_watch_by(const struct hd__tie *tie, const void *port)
+{
+	return tie->kind == WATCH && tie->port == port;
+}
+
+static int undo(hd_pid pid, struct hd__mailbox *mine, bool (*fits)(const struct hd__tie *, const void *), const void *what)
+{
+	struct hd__caller caller = hd__call_begin();
+	struct hd__tie *tie = NULL;
+
+	if (caller.sched == NULL)
+		return -ENXIO;
+	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
+	hd__lock(&caller.sched->ties_lock);
+	if (p != NULL && mine != NULL) {
+		hd__waitq_lock(&p->news);
+		struct hd__mailbox *other = hd__alive(ld_acq(&p->control), pid) ? hd__mailbox_of(p) : NULL;
+		if (other != NULL)
+			tie = search(mine, other, fits, what);
+		if (tie != NULL)
+			part(tie);
+		hd__waitq_unlock(&p->news);
+	}
+	hd__unlock(&caller.sched->ties_lock);
+	if (tie != NULL)
+		free_tie(caller.w, tie);
+	hd__call_end(caller);
+	return tie != NULL ? 0 : -ENOENT;
+}
+
+int hd_unlink(hd_pid pid)
+{
+	struct hd_worker *w = hd__self();
+
+	return w == NULL ? -ENOTSUP : undo(pid, hd__mailbox_of(w->current), is_link, NULL);
+}
+
+int hd_unwatch(hd_pid pid, hd_port *port)
+{
+	return port->head.kind != HD__MAIL_PORT ? -ENOENT : undo(pid, port->box, is_watch_by, port);
+}
+
+/* Inside the lane of w, or on a plain thread inside the gate. */
+static void send_notice(struct hd_worker *w, struct hd__tie *tie, hd_pid pid, const struct hd_end *end)
+{
+	struct hd__letter *l = tie->notice, *dropped;
+	struct hd_waiter *woken;
+	const struct hd_ended ended = { .pid = pid, .end = *end };
+
+	tie->notice = NULL;
+	hd__copy(l->room, &ended, sizeof ended);
+	l->m = (struct hd_message){ .sender = pid, .tag = HD_TAG_ENDED, .size = sizeof ended, .data = l->room, .letter = l };
+	l->exempt = true;
+	if (hd__deliver(w, tie->port, l, &woken, &dropped) != 0) {
+		hd__letter_free(w, l); /* the port's owner has ended, too */
+		return;
+	}
+	if (woken != NULL)
+		hd__unpark(w, woken);
+}
+
+/* How pid, which does not live any more, has ended. */
+static struct hd_end end_of_dead(struct hd__sched *sched, hd_pid pid)
+{
+	struct hd_process *p = hd__table_find(&sched->table, pid);
+	struct hd_end end = { .err = -ESRCH };
+
+	if (p == NULL)
+		return end;
+	hd__waitq_lock(&p->news);
+	if (hd__alive_or_zombie(p, pid))
+		end = (struct hd_end){ .kind = p->end_kind, .result = p->value, .err = p->end_err };
+	if (!hd__alive_or_zombie(p, pid)) /* it was joined meanwhile */
+		end = (struct hd_end){ .err = -ESRCH };
+	hd__waitq_unlock(&p->news);
+	return end;
+}
+
+int hd_watch(hd_pid pid, hd_port *port)
+{
+	if (port->head.kind != HD__MAIL_PORT)
+		return -EINVAL;
+	struct hd__tie *tie = new_tie(WATCH, port);
+	struct hd__mailbox *spare = hd__mailbox_new();
+	struct hd__caller caller = hd__call_begin();
+	int err = caller.sched == NULL ? -ENXIO : tie == NULL || spare == NULL ? -ENOMEM : 0;
+	if (err == 0 && ld_rlx(&port->box->closed))
+		err = -ESRCH;
+	bool tied = err == 0 && tie_with(caller, pid, tie, &spare, port->box) == 0;
+	if (err == 0 && !tied) {
+		const struct hd_end end = end_of_dead(caller.sched, pid);
+		send_notice(caller.w, tie, pid, &end);
+	}
+	if (!tied && tie != NULL)
+		free_tie(caller.w, tie);
+	hd__call_end(caller);
+	hd__os_free(spare);
+	return err;
+}
+
+/* ---- spawning ---- */
+
+/* The mailbox of the new process: that of its port, which is its own from now on, or a new one. */
+static int bind(hd_port *port, struct hd__mailbox **box)
+{
+	if (port == NULL) {
+		*box = hd__mailbox_new();
+		if (*box == NULL)
+			return -ENOMEM;
+		(*box)->bound = true;
+		return 0;
+	}
+	if (port->head.kind != HD__MAIL_PORT)
+		return -EINVAL;
+	*box = port->box;
+	hd__mailbox_lock(*box);
+	bool free = !(*box)->bound;
+	if (free) {
+		(*box)->bound = true;
+		(*box)->refs++; /* the owner's */
+	}
+	hd__mailbox_unlock(*box);
+	return free ? 0 : -EBUSY;
+}
+
+static void unbind(struct hd__mailbox *box)
+{
+	hd__mailbox_lock(box);
+	box->bound = false;
+	box->mourner.next = NULL;
+	hd__mailbox_release(box);
+}
+
+hd_pid hd__spawn_tied(struct hd__sched *sched, const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	struct hd_worker *w = hd__self();
+	struct hd__mailbox *box, *mine = NULL;
+	struct hd__tie *ties[2] = { NULL, NULL };
+
+	if (w == NULL && (how->link || how->group != NULL))
+		return -ENOTSUP;
+	if (how->watch != NULL && how->watch->head.kind != HD__MAIL_PORT)
+		return -EINVAL;
+	if (how->link && (mine = hd__mailbox_own(w)) == NULL)
+		return -ENOMEM;
+	hd_pid pid = bind(how->port, &box);
+	if (pid != 0)
+		return pid;
+	bool made = (!how->link || (ties[0] = new_tie(CHILD, NULL)) != NULL) &&
+		    (how->watch == NULL || (ties[1] = new_tie(WATCH, how->watch)) != NULL);
+	struct hd__caller caller = hd__call_begin();
+	if (made) {
+		hd__lock(&sched->ties_lock);
+		if (ties[0] != NULL)
+			join(ties[0], box, mine);
+		if (ties[1] != NULL)
+			join(ties[1], box, how->watch->box);
+		hd__unlock(&sched->ties_lock);
+	}
+	hd__call_end(caller);
+	if (!made)
+		pid = -ENOMEM;
+	else if (how->group != NULL)
+		pid = hd__group_spawn(how, &box->mourner, entry, arg);
+	else {
+		caller = hd__call_begin();
+		pid = hd__spawn_mourned(caller, how, &box->mourner, entry, arg);
+		hd__call_end(caller);
+	}
+	if (pid > 0)
+		return pid;
+	caller = hd__call_begin();
+	for (int i = 0; i < 2; i++) {
+		if (ties[i] == NULL)
+			continue;
+		hd__lock(&sched->ties_lock);
+		bool there = ties[i]->ends[0].box != NULL && made;
+		if (there)
+			part(ties[i]);
+		hd__unlock(&sched->ties_lock);
+		free_tie(caller.w, ties[i]);
+	}
+	hd__call_end(caller);
+	unbind(box);
+	return pid;
+}
+
+/* ---- the end ---- */
+
+/* What a process that was linked with one that ended so hears. */
+static int reason_of(enum hd_end_kind kind, int err)
+{
+	return err != 0 ? err : kind == HD_END_CANCELLED ? -ECANCELED : -EOWNERDEAD;
+}
+
+/* Takes ties of the mailbox out: its links, and with `all` its watches too. */
+static struct hd__tie *take_out(struct hd__sched *sched, struct hd__mailbox *box, bool all)
+{
+	struct hd__tie *taken = NULL, **end = &taken;
+
+	hd__lock(&sched->ties_lock);
+	for (struct hd__link *x = hd__line_first(&box->ties), *next; x != NULL; x = next) {
+		struct end *mine = end_of(x);
+		struct hd__tie *tie = tie_of(mine);
+		next = hd__line_after(&box->ties, x);
+		if (tie->kind == WATCH && !all)
+			continue;
+		part(tie);
+		tie->pid = ld_rlx(&tie->ends[!mine->side].box->owner);
+		if (tie->kind == WATCH && mine->side == 1)
+			tie->pid = 0; /* its own watch of another process: there is nothing to tell */
+		tie->next = NULL;
+		*end = tie;
+		end = &tie->next;
+	}
+	hd__unlock(&sched->ties_lock);
+	return taken;
+}
+
+void hd__ties_end(struct hd__mailbox *box, enum hd_end_kind kind, int err)
+{
+	struct hd_worker *w = hd__self();
+	bool normal = kind == HD_END_RETURNED;
+
+	if (kind == HD_END_KILLED)
+		err = w->current->end_err;
+	struct hd__tie *links = take_out(w->sched, box, false);
+	for (struct hd__tie *tie = links; tie != NULL && !normal; tie = tie->next)
+		hd_kill(tie->pid, reason_of(kind, err));
+	while (links != NULL) {
+		struct hd__tie *tie = links;
+		links = tie->next;
+		if (!normal && tie->kind == CHILD && tie->ends[1].box == box)
+			while (hd_terminate(tie->pid, HD_FOREVER) == -ECANCELED)
+				continue; /* we end already: it waits */
+		free_tie(hd__self(), tie);
+	}
+}
+
+void hd__ties_tell(struct hd_worker *w, struct hd__mailbox *box, const struct hd_end *end)
+{
+	struct hd__caller caller = { w, w->sched };
+	hd_pid pid = ld_rlx(&box->owner);
+
+	for (struct hd__tie *tie = take_out(w->sched, box, true), *next; tie != NULL; tie = next) {
+		next = tie->next;
+		if (tie->kind == WATCH && tie->pid != 0)
+			send_notice(w, tie, pid, end);
+		else if (tie->kind == WATCH && tie->ends[0].box == box)
+			send_notice(w, tie, pid, end); /* by a port without an owner yet */
+		else if (tie->kind != WATCH && end->kind != HD_END_RETURNED)
+			hd__doom(caller, tie->pid, reason_of(end->kind, end->err));
+		free_tie(w, tie);
+	}
+}
