@@ -119,12 +119,14 @@ HD_API HD_MUST_USE int hd_receive_where(hd_port *port, bool (*wanted)(const stru
 					struct hd_message *m, hd_time until);
 
 /* Ends what *m has: its data are freed or dropped, the port that it carries is released; if it is a call that was not answered, and no other
- * reference to its reply port is left, the caller's hd_call answers -EPIPE. *m is zeroed. Of a zeroed message it does nothing. Any thread,
- * with or without a runtime. */
+ * reference to its reply port is left, the caller's hd_call answers -EPIPE. *m is zeroed. Of a zeroed message it does nothing. By the process that
+ * has received it; of a message that was taken: any thread, with or without a runtime. (A message that is not taken may be dropped by
+ * another process or thread too, while its receiver lives; what little is left of it is freed by the receiver.) */
 HD_API void hd_message_drop(struct hd_message *m);
 
-/* Keeps a message beyond the end of the process that received it: it belongs to whoever has *m, who drops it. Any thread. */
-HD_API void hd_message_take(struct hd_message *m);
+/* Keeps a message beyond the end of the caller, which has received it: from now on it belongs to the program, any thread of which may drop it.
+ * Returns 0; -EPERM when another process has received it, and has not taken it. Process. */
+HD_API int hd_message_take(struct hd_message *m);
 
 /* Sends a message and waits for its answer, which it receives into *answer (NULL: it is dropped). The message carries a port of its own for
  * that: the receiver, or any process to which it passes that port on, answers with hd_reply. The process that will answer runs at once in place of

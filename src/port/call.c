@@ -5,8 +5,7 @@
  * Invariant:  a call ends once: answered, broken (no reference but the caller's own is left), or abandoned by its caller.
  *             While a process is in hd_call, and its answer has not been decided, p->why is HD_WAIT_CALL and p->arrival the process that will
  *             answer. That is decided before p can be ready again.
- * Locking:    the lock of the queue in which the caller waits guards the call; inside it, a mailbox's. It is taken by the process that answers,
- *             without the mailbox's.
+ * Locking:    the lock of the queue in which the caller waits guards the call. It is not taken inside a mailbox's.
  * Callers:    call: a process. Answers and references: any thread.
  *
  *     IDLE --> ASKED       hd_call
@@ -45,7 +44,8 @@ static void unlock(struct hd__reply *r)
 }
 
 /* Under the lock: the call ends so. Whether its caller hears of it; *x is to be unparked then, or NULL. */
-static bool decide(struct hd_worker *w, struct hd__reply *r, uint8_t state, enum hd__outcome outcome, struct hd_waiter **x)
+static inline bool decide(struct hd_worker *w, struct hd__reply *r, uint8_t state, enum hd__outcome outcome,
+			  struct hd_waiter **x)
 {
 	*x = NULL;
 	if (r->waits && (*x = hd__waitq_claim(w, &r->caller, outcome)) == NULL) {
@@ -114,38 +114,54 @@ static void abandon(struct hd_worker *w, struct hd_waiter *x)
 
 static const struct hd__wait_ops ops = { .left = abandon };
 
-/* As hd__answer; if it succeeds, the reference of the message that was the call is given up with it (`give_up`). */
+/* Under the lock: whether the call can be answered now: 0, and its caller is claimed; -ESRCH; -EALREADY. With `give_up` a reference is
+ * given up, if it can. */
+__attribute__((always_inline)) static inline int begin_answer(struct hd_worker *w, struct hd__reply *r, bool give_up,
+							      struct hd_waiter **woken)
+{
+	if (unlikely(r->state != ASKED))
+		return r->state == ABANDONED ? -ESRCH : -EALREADY;
+	if (unlikely(!decide(w, r, ANSWERED, HD__GRANTED, woken)))
+		return -ESRCH;
+	if (give_up)
+		st_rel(&r->head.refs, r->head.refs - 1); /* pairs with prepare's acquire; the caller's own is left */
+	return 0;
+}
+
 static int answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, bool give_up, struct hd_waiter **woken)
 {
+	struct hd__letter *spare;
+
 	lock(r);
-	int err = r->state == ASKED ? 0 : r->state == ABANDONED ? -ESRCH : -EALREADY;
-	if (err == 0 && !decide(w, r, ANSWERED, HD__GRANTED, woken))
-		err = -ESRCH;
+	int err = begin_answer(w, r, give_up, woken);
 	if (err != 0) {
 		unlock(r);
 		return err;
 	}
 	l->m.port = NULL;
-	if (hd__letter_matters(l)) {
-		hd__mailbox_lock(r->box);
-		hd__hold_letter(r->box, l, r->answer);
-		hd__mailbox_unlock(r->box);
-		l = NULL;
-	} else {
-		*r->answer = l->m;
-		r->answer->letter = NULL;
-	}
-	if (give_up)
-		st_rel(&r->head.refs, r->head.refs - 1); /* the caller's own is left */
+	spare = hd__hold_letter(r->box, l, r->answer); /* its caller is claimed, or in hd_call and about to take this lock */
 	unlock(r);
-	if (l != NULL)
-		hd__letter_free(w, l);
+	if (spare != NULL)
+		hd__letter_free(w, spare);
 	return 0;
 }
 
 int hd__answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, struct hd_waiter **woken)
 {
 	return answer(w, r, l, false, woken);
+}
+
+/* As `answer`, with a mere tag, and gives a reference up: no letter is needed. */
+static inline int answer_tag(struct hd_worker *w, struct hd__reply *r, int64_t tag, struct hd_waiter **woken)
+{
+	if (unlikely(tag < 0))
+		return -EINVAL;
+	lock(r);
+	int err = begin_answer(w, r, true, woken);
+	if (likely(err == 0))
+		*r->answer = (struct hd_message){ .sender = hd__pid(&w->sched->table, w->current), .tag = tag };
+	unlock(r);
+	return err;
 }
 
 /* ---- circles ---- */
@@ -169,42 +185,59 @@ static bool leads_back(struct hd__sched *sched, const struct hd_process *me, hd_
 	return false;
 }
 
-/* The caller will wait for `to`. Returns 0, or -EDEADLK when that process waits for the caller. Twice the same chain: all its calls were
- * there at once, for none of its processes has run meanwhile. */
-static int begin_calling(struct hd_worker *w, struct hd_process *me, hd_pid to)
+/* The caller waits for `to` from now on, as other workers see it. */
+static inline void begin_calling(struct hd_process *me, hd_pid to)
 {
-	uint64_t seen, again;
-
 	st_rlx(&me->arrival, (uint64_t)to);
-	(void)xchg_seq(&me->why, HD_WAIT_CALL); /* pairs with leads_back on another worker: one of the two sees the other */
-	if (likely(!leads_back(w->sched, me, to, &seen)))
-		return 0;
-	if (!leads_back(w->sched, me, to, &again) || seen != again)
-		return 0;
-	if (w->sched->config.deadlock != HD_DEADLOCK_IGNORE)
-		w->sched->hooks.call_refused(w->sched, me, to);
-	return -EDEADLK;
+	st_rel(&me->why, HD_WAIT_CALL);
 }
 
-static void end_calling(struct hd_process *me)
+static inline void end_calling(struct hd_process *me)
 {
 	st_rlx(&me->why, HD_WAIT_NONE);
+}
+
+/* The message has been delivered, and the process to which it went waits in a call itself. Whether that call waits for the caller, through
+ * others, perhaps: then the message is taken back, and the call is refused. (If it is not in the port any more, that process has gone on.)
+ * Twice the same chain: all its calls were there at once, for none of its processes has run meanwhile. */
+__attribute__((noinline)) static bool is_refused(struct hd_worker *w, hd_port *port, struct hd__reply *r, hd_pid to)
+{
+	struct hd_process *me = w->current;
+	struct hd__letter *l;
+	uint64_t seen, again;
+
+	if (!leads_back(w->sched, me, to, &seen) || !leads_back(w->sched, me, to, &again) || seen != again)
+		return false;
+	hd__mailbox_lock(port->box);
+	l = hd__in_port(port->line[HD__PLAIN].last);
+	while (l != NULL && l->m.carried != (hd_port *)r)
+		l = hd__in_port(hd__line_before(&port->line[HD__PLAIN], &l->in_port));
+	struct hd_waiter *woken = l != NULL ? hd__take_letter(w, port->box, l) : NULL;
+	hd__mailbox_unlock(port->box);
+	if (woken != NULL)
+		hd__unpark(w, woken);
+	if (l == NULL)
+		return false;
+	if (w->sched->config.deadlock != HD_DEADLOCK_IGNORE)
+		w->sched->hooks.call_refused(w->sched, me, to);
+	l->m.carried = NULL;
+	l->drop = NULL; /* what was moved is the caller's again */
+	hd__letter_free(w, l);
+	return true;
 }
 
 /* ---- the call ---- */
 
 /* The caller's reply port, to which no other process has a reference; NULL: no memory. Outside its lane. */
-static struct hd__reply *prepare(struct hd_worker *w)
+__attribute__((noinline)) static struct hd__reply *prepare_slowly(struct hd_worker *w)
 {
 	struct hd__mailbox *box = hd__mailbox_own(w);
+	struct hd__reply *r;
 
-	if (unlikely(box == NULL))
+	if (box == NULL)
 		return NULL;
-	struct hd__reply *r = box->reply;
-	if (likely(r != NULL && ld_acq(&r->head.refs) == 1)) /* pairs with release */
-		return r;
-	if (r != NULL)
-		hd__reply_forget(r);
+	if (box->reply != NULL)
+		hd__reply_forget(box->reply);
 	box->reply = r = hd__os_alloc(sizeof *r);
 	if (r != NULL) {
 		r->head = (struct hd__port_head){ .refs = 1, .kind = HD__REPLY_PORT };
@@ -214,18 +247,26 @@ static struct hd__reply *prepare(struct hd_worker *w)
 	return r;
 }
 
+static inline struct hd__reply *prepare(struct hd_worker *w)
+{
+	struct hd__mailbox *box = hd__mailbox_of(w->current);
+
+	if (likely(box != NULL && box->reply != NULL && ld_acq(&box->reply->head.refs) == 1)) /* pairs with release */
+		return box->reply;
+	return prepare_slowly(w);
+}
+
 /* The process that will answer, if it can run at once in place of the caller: ready, and in no queue. NULL: it cannot. `woken`, if any, is its
  * wait, which the caller has claimed: it is ended in any case. */
-static struct hd_process *answerer(struct hd_worker *w, struct hd_waiter *woken, hd_pid owner)
+static inline struct hd_process *answerer(struct hd_worker *w, struct hd_waiter *woken, struct hd_process *server, hd_pid owner)
 {
 	if (woken != NULL)
 		return hd__unpark_for_hand_off(w, woken);
-	struct hd_process *p = hd__table_find(&w->sched->table, owner);
-	return p != NULL && hd__alive(ld_acq(&p->control), owner) && hd__take_ready(w, p) ? p : NULL;
+	return server != NULL && hd__alive(ld_rlx(&server->control), owner) && hd__take_ready(w, server) ? server : NULL;
 }
 
 /* Inside the lane, which is left: the message has been delivered. */
-static int await(struct hd_worker *w, struct hd__reply *r, struct hd_process *next, hd_time until)
+static inline int await(struct hd_worker *w, struct hd__reply *r, struct hd_process *next, hd_time until)
 {
 	struct hd_process *me = w->current;
 	struct hd_waiter x;
@@ -247,7 +288,20 @@ static int await(struct hd_worker *w, struct hd__reply *r, struct hd_process *ne
 	return hd__park_as(w, &x, &r->caller, until, HD_WAIT_CALL, next);
 }
 
-static int call(hd_port *port, const struct hd_sending *what, struct hd_message *answer, hd_time until)
+/* Inside the lane: nothing was sent. */
+__attribute__((noinline)) static int did_not_call(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, int err)
+{
+	r->state = IDLE;
+	st_rlx(&r->head.refs, 1);
+	if (l != NULL)
+		l->m.carried = NULL;
+	end_calling(w->current);
+	hd__leave_call(w);
+	return hd__did_not_send(l, err);
+}
+
+__attribute__((always_inline)) static inline int call(hd_port *port, const struct hd_sending *what, struct hd_message *answer,
+						      hd_time until)
 {
 	struct hd_worker *w = hd__self();
 	struct hd__letter *l = NULL, *dropped = NULL;
@@ -265,43 +319,43 @@ static int call(hd_port *port, const struct hd_sending *what, struct hd_message 
 		return err;
 	struct hd_process *me = w->current;
 	hd_pid owner = ld_rlx(&port->box->owner);
-	err = hd__write_letter(w, what, &l);
-	if (likely(err == 0))
-		err = begin_calling(w, me, owner);
-	if (likely(err == 0)) {
-		l->m.carried = (hd_port *)r;
-		r->state = ASKED;
-		r->waits = false;
-		r->answer = answer;
-		st_rlx(&r->head.refs, 2);
-		err = hd__deliver_surely(&w, port, l, &woken, &dropped, until);
-	}
-	if (unlikely(err != 0)) {
-		r->state = IDLE;
-		st_rlx(&r->head.refs, 1);
-		if (l != NULL)
-			l->m.carried = NULL;
-		end_calling(me);
-		hd__leave_call(w);
-		return hd__did_not_send(l, err);
-	}
+	struct hd_process *server = hd__table_find(&w->sched->table, owner); /* NULL: none yet */
+	if (unlikely(server == me))
+		err = -EDEADLK;
+	else
+		err = hd__write_letter(w, what, &l);
+	if (unlikely(err != 0))
+		return did_not_call(w, r, l, err);
+	begin_calling(me, owner);
+	l->m.carried = (hd_port *)r;
+	r->state = ASKED;
+	r->waits = false;
+	r->answer = answer;
+	st_rlx(&r->head.refs, 2);
+	err = hd__deliver_surely(&w, port, l, &woken, &dropped, until);
+	if (unlikely(err != 0))
+		return did_not_call(w, r, l, err);
 	if (unlikely(dropped != NULL)) {
 		hd__leave(w);
 		hd__letters_drop(&dropped->in_box);
 		hd__enter(w = hd__self());
 		return await(w, r, NULL, until);
 	}
-	return await(w, r, answerer(w, woken, owner), until);
+	if (unlikely(ld_rlx(&me->why) != HD_WAIT_CALL))
+		begin_calling(me, owner); /* it has waited for room meanwhile */
+	hd__arch_fence_after_lock(); /* pairs with the same of another caller, in between its begin_calling and this look: one of the two sees the other */
+	if (server != NULL && unlikely(ld_rlx(&server->why) == HD_WAIT_CALL) && is_refused(w, port, r, owner))
+		return did_not_call(w, r, NULL, -EDEADLK);
+	return await(w, r, answerer(w, woken, server, owner), until);
 }
 
-static int call_for(hd_port *port, const struct hd_sending *what, struct hd_message *answer, hd_time until)
+__attribute__((always_inline)) static inline int call_for(hd_port *port, const struct hd_sending *what,
+							  struct hd_message *answer, hd_time until)
 {
 	struct hd_message unwanted;
+	int err = call(port, what, answer != NULL ? answer : &unwanted, until);
 
-	if (answer != NULL)
-		return call(port, what, answer, until);
-	int err = call(port, what, &unwanted, until);
-	if (err == 0)
+	if (unlikely(answer == NULL && err == 0))
 		hd_message_drop(&unwanted);
 	return err;
 }
@@ -320,21 +374,27 @@ int hd_call_move(hd_port *port, int64_t tag, void *data, size_t size, void (*dro
 
 /* ---- the answer ---- */
 
-static int reply(struct hd_message *m, const struct hd_sending *what)
+__attribute__((always_inline)) static inline int reply(struct hd_message *m, const struct hd_sending *what)
 {
 	struct hd_worker *w = hd__self();
 	struct hd__letter *call = m->letter, *l = NULL;
 	struct hd_waiter *woken = NULL;
+	int err;
 
 	if (unlikely(w == NULL))
 		return -ENOTSUP;
 	if (unlikely(m->carried == NULL || m->carried->head.kind != HD__REPLY_PORT))
 		return call != NULL && call->answered ? -EALREADY : -EINVAL;
+	struct hd__reply *r = (struct hd__reply *)m->carried;
 	hd__enter(w);
 	w = hd__beginning(w);
-	int err = hd__write_letter(w, what, &l);
-	if (likely(err == 0))
-		err = answer(w, (struct hd__reply *)m->carried, l, true, &woken);
+	if (likely(what->size == 0 && !what->move)) {
+		err = answer_tag(w, r, what->tag, &woken);
+	} else {
+		err = hd__write_letter(w, what, &l);
+		if (likely(err == 0))
+			err = answer(w, r, l, true, &woken);
+	}
 	if (unlikely(err != 0)) {
 		hd__leave_call(w);
 		return hd__did_not_send(l, err);

@@ -71,36 +71,12 @@ static bool is_full(const struct hd__limits *limits, const struct hd__letter *l)
 	return limits->count >= limits->capacity || limits->bytes > limits->memory - l->m.size;
 }
 
-static void push(struct hd__mailbox *box, hd_port *port, struct hd__letter *l)
+void hd__pull_looked(struct hd__mailbox *box, struct hd__letter *l)
 {
-	int class = l->urgent ? HD__URGENT : HD__PLAIN;
+	const struct hd__line *line = box->looks_in == NULL ? &box->arrived[l->class] : &l->m.port->line[l->class];
 
-	l->m.port = port;
-	hd__line_push(&box->arrived[class], &l->in_box);
-	hd__line_push(&port->line[class], &l->in_port);
-	if (++port->length > port->high_water)
-		port->high_water = port->length;
-	if (unlikely(port->limits != NULL && !l->exempt)) {
-		port->limits->count++;
-		port->limits->bytes += l->m.size;
-	}
-}
-
-static void pull(struct hd__mailbox *box, struct hd__letter *l)
-{
-	int class = l->urgent ? HD__URGENT : HD__PLAIN;
-	hd_port *port = l->m.port;
-
-	if (unlikely(box->looked[class] == l)) /* hd_receive_where goes on behind the one before it */
-		box->looked[class] = box->looks_in == NULL ? hd__in_box(hd__line_before(&box->arrived[class], &l->in_box))
-							   : hd__in_port(hd__line_before(&port->line[class], &l->in_port));
-	hd__line_remove(&box->arrived[class], &l->in_box);
-	hd__line_remove(&port->line[class], &l->in_port);
-	port->length--;
-	if (unlikely(port->limits != NULL && !l->exempt)) {
-		port->limits->count--;
-		port->limits->bytes -= l->m.size;
-	}
+	box->looked[l->class] = box->looks_in == NULL ? hd__in_box(hd__line_before(line, &l->in_box))
+						      : hd__in_port(hd__line_before(line, &l->in_port));
 }
 
 /* A letter has left a port with limits: the first sender that waits for room has some, perhaps. */
@@ -119,19 +95,16 @@ static struct hd_waiter *let_in(struct hd_worker *w, struct hd__mailbox *box, hd
 	}
 	hd__waitq_unlock(&limits->room);
 	if (x != NULL)
-		push(box, port, x->data);
+		hd__push_letter(box, port, x->data);
 	return x;
 }
 
-struct hd_waiter *hd__take_letter(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l)
+struct hd_waiter *hd__letter_left(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l)
 {
 	hd_port *port = l->m.port;
-	struct hd_waiter *x = NULL;
+	struct hd_waiter *x = port->limits != NULL ? let_in(w, box, port) : NULL;
 
-	pull(box, l);
-	if (unlikely(port->limits != NULL))
-		x = let_in(w, box, port);
-	if (unlikely(port->freed && port->length == 0)) {
+	if (port->freed && port->length == 0) {
 		hd__port_unlist(port);
 		port->next = box->gone;
 		box->gone = port;
@@ -140,16 +113,14 @@ struct hd_waiter *hd__take_letter(struct hd_worker *w, struct hd__mailbox *box, 
 	return x;
 }
 
-struct hd__letter *hd__hold_letter(struct hd__mailbox *box, struct hd__letter *l, struct hd_message *m)
+void hd__free_emptied(struct hd_worker *w, struct hd__mailbox *box)
 {
-	*m = l->m;
-	if (!hd__letter_matters(l)) {
-		m->letter = NULL;
-		return l;
+	struct hd__letter *l;
+
+	while ((l = hd__in_box(hd__line_first(&box->held))) != NULL && ld_acq(&l->emptied)) { /* pairs with drop_elsewhere */
+		hd__line_remove(&box->held, &l->in_box);
+		hd__letter_free(w, l);
 	}
-	l->holder = box;
-	hd__line_push(&box->held, &l->in_box);
-	return NULL;
 }
 
 void hd__free_gone(struct hd__mailbox *box)
@@ -219,7 +190,7 @@ static int make_room(struct hd__mailbox *box, hd_port *port, struct hd__letter *
 		struct hd__letter *old = oldest(box, port);
 		if (old == NULL)
 			break;
-		pull(box, old);
+		hd__pull_letter(box, old);
 		old->in_box.next = chain;
 		chain = &old->in_box;
 		limits->dropped++;
@@ -255,7 +226,7 @@ static int deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, boo
 			l->m.port = port;
 			spare = hd__hold_letter(box, l, m);
 		} else {
-			push(box, port, l);
+			hd__push_letter(box, port, l);
 		}
 	}
 	if (err != -ENOBUFS || !keep)
@@ -277,18 +248,19 @@ int hd__deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct
 	return deliver(w, port, l, false, woken, dropped);
 }
 
-int hd__deliver_surely(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+int hd__deliver_locked(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken)
+{
+	struct hd__letter *none;
+
+	return deliver(w, port, l, false, woken, &none);
+}
+
+int hd__deliver_slowly(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
 		       struct hd__letter **dropped, hd_time until)
 {
-	struct hd__mailbox *box;
-
-	if (likely(port->head.kind == HD__REPLY_PORT || port->limits == NULL || port->limits->full != HD_FULL_BLOCK))
+	if (port->head.kind == HD__REPLY_PORT || port->limits->full != HD_FULL_BLOCK || l->m.size > port->limits->memory)
 		return hd__deliver(*w, port, l, woken, dropped);
-	box = port->box;
-	*woken = NULL;
-	*dropped = NULL;
-	if (unlikely(l->m.size > port->limits->memory))
-		return -EMSGSIZE;
+	struct hd__mailbox *box = port->box;
 	hd__mailbox_lock(box);
 	int err = deliver(*w, port, l, true, woken, dropped);
 	if (err != -ENOBUFS)

@@ -14,17 +14,20 @@
 #include "port/line.h"
 #include "sync/select.h"
 
+enum { HD__URGENT, HD__PLAIN, HD__CLASSES };
+
 /* What a message is until it is dropped. One whose message has nothing to be dropped is gone when it is received. */
 struct hd__letter {
 	struct hd_message m;
 	struct hd__link in_box;	    /* among what has arrived in the mailbox, or what its owner holds; in a store: the next */
 	struct hd__link in_port;    /* among what has arrived in the port */
-	struct hd__mailbox *holder; /* whose owner has received and not dropped it; NULL: none. Under the mailbox's lock */
+	struct hd__mailbox *holder; /* whose owner has received and not dropped it; NULL: none. The owner's, as `held` */
 	void (*drop)(void *data);   /* m.data was moved, and is dropped with this; or NULL */
-	bool urgent;
-	bool exempt;   /* it does not count in a port with limits */
-	bool large;    /* it is longer than HD__LETTER_ROOM, and no store takes it */
-	bool answered; /* m was a call, and the process that has m has answered it */
+	uint8_t class;		    /* HD__URGENT or HD__PLAIN */
+	bool exempt;		    /* it does not count in a port with limits */
+	bool answered;		    /* m was a call, and the process that has m has answered it */
+	bool emptied;		    /* a thread that is not its holder has dropped what is in it (*) */
+	bool large;		    /* it is longer than HD__LETTER_ROOM, and no store takes it */
 	_Alignas(16) unsigned char room[];
 };
 #define HD__LETTER_SIZE 192
@@ -43,8 +46,39 @@ static inline struct hd__letter *hd__in_port(struct hd__link *link)
 /* An empty letter for a notice of `size` bytes. NULL: no memory. Outside a lane. */
 struct hd__letter *hd__letter_alloc(size_t size);
 
+/* One letter more is in use, or less: for the statistics. By the thread of w. */
+void hd__count_letter(struct hd_worker *w, int64_t change);
+
 /* Gives the letter back, which has nothing to be dropped. By the thread of w, inside or outside its lane. */
-void hd__letter_free(struct hd_worker *w, struct hd__letter *l);
+#define HD__STORE_MAX 512 /* letters in a worker's store */
+void hd__letter_free_slowly(struct hd_worker *w, struct hd__letter *l);
+static inline void hd__letter_free(struct hd_worker *w, struct hd__letter *l)
+{
+	if (unlikely(w == NULL || l->large || w->letters.count >= HD__STORE_MAX)) {
+		hd__letter_free_slowly(w, l);
+		return;
+	}
+	bump(&w->letters.live, -1);
+	l->in_box.next = w->letters.first;
+	w->letters.first = &l->in_box;
+	w->letters.count++;
+}
+
+/* A letter with `size` bytes at `data`; from the store if it can be. Inside the lane of w, which may be left meanwhile; NULL: on a plain
+ * thread. NULL: no memory. */
+struct hd__letter *hd__letter_make(struct hd_worker *w, const void *data, size_t size);
+static inline struct hd__letter *hd__letter_new(struct hd_worker *w, const void *data, size_t size)
+{
+	if (unlikely(w == NULL || size > HD__LETTER_ROOM || w->letters.count == 0))
+		return hd__letter_make(w, data, size);
+	struct hd__letter *l = hd__in_box(w->letters.first);
+	w->letters.first = l->in_box.next;
+	w->letters.count--;
+	bump(&w->letters.live, 1);
+	if (size > 0)
+		hd__copy(l->room, data, size);
+	return l;
+}
 
 /* How many letters are in use; any thread. */
 int64_t hd__letters_live(const struct hd__sched *sched);
@@ -66,8 +100,6 @@ static inline bool hd__letter_matters(const struct hd__letter *l)
 {
 	return l->m.data != NULL || l->m.carried != NULL || l->drop != NULL;
 }
-
-enum { HD__URGENT, HD__PLAIN, HD__CLASSES };
 
 enum hd__port_kind { HD__MAIL_PORT, HD__REPLY_PORT };
 
@@ -106,7 +138,9 @@ struct hd__mailbox {
 	bool bound;		    /* it has an owner, or will have in a moment */
 	bool closed;		    /* its owner has ended, or does: nothing arrives any more */
 	struct hd__line arrived[HD__CLASSES];
-	struct hd__line held;
+	struct hd__line
+		held; /* what its owner has received and not dropped; the owner's, and when that waits, the thread's that has claimed
+			       * its wait */
 	hd_port *ports;
 	hd_port *gone;				/* ports that are to be freed when no lock is held */
 	struct hd__letter *shown;		/* what hd_receive_where is looking at without the lock: it is not dropped */
@@ -171,12 +205,60 @@ static inline struct hd__letter *hd__first_letter(const struct hd__mailbox *box,
 	return hd__in_port(first != NULL ? first : hd__line_first(&port->line[HD__PLAIN]));
 }
 
-/* Under the lock: the letter leaves its port. Returns a sender that has room now, to be unparked when the lock is released; or NULL. */
-struct hd_waiter *hd__take_letter(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l);
+/* Under the lock: the letter arrives in its port; leaves it. */
+static inline void hd__push_letter(struct hd__mailbox *box, hd_port *port, struct hd__letter *l)
+{
+	l->m.port = port;
+	hd__line_push(&box->arrived[l->class], &l->in_box);
+	hd__line_push(&port->line[l->class], &l->in_port);
+	if (++port->length > port->high_water)
+		port->high_water = port->length;
+	if (unlikely(port->limits != NULL && !l->exempt)) {
+		port->limits->count++;
+		port->limits->bytes += l->m.size;
+	}
+}
 
-/* Under the lock: the owner has received the letter, which has left its port or never was in it: *m is its message. Returns the letter if it is to
- * be freed. */
-struct hd__letter *hd__hold_letter(struct hd__mailbox *box, struct hd__letter *l, struct hd_message *m);
+void hd__pull_looked(struct hd__mailbox *box, struct hd__letter *l); /* hd_receive_where goes on behind the one before l */
+static inline void hd__pull_letter(struct hd__mailbox *box, struct hd__letter *l)
+{
+	hd_port *port = l->m.port;
+
+	if (unlikely(box->looked[l->class] == l))
+		hd__pull_looked(box, l);
+	hd__line_remove(&box->arrived[l->class], &l->in_box);
+	hd__line_remove(&port->line[l->class], &l->in_port);
+	port->length--;
+	if (unlikely(port->limits != NULL && !l->exempt)) {
+		port->limits->count--;
+		port->limits->bytes -= l->m.size;
+	}
+}
+
+/* As hd__pull_letter, for the owner. Returns a sender that has room now, to be unparked when the lock is released; or NULL. */
+struct hd_waiter *hd__letter_left(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l);
+static inline struct hd_waiter *hd__take_letter(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l)
+{
+	hd__pull_letter(box, l);
+	return unlikely(l->m.port->limits != NULL || l->m.port->freed) ? hd__letter_left(w, box, l) : NULL;
+}
+
+/* The owner has received the letter, which has left its port or never was in it: *m is its message. By the owner, or by the thread that has claimed its
+ * wait. Returns the letter if it is to be freed. */
+static inline struct hd__letter *hd__hold_letter(struct hd__mailbox *box, struct hd__letter *l, struct hd_message *m)
+{
+	*m = l->m;
+	if (!hd__letter_matters(l)) {
+		m->letter = NULL;
+		return l;
+	}
+	l->holder = box;
+	hd__line_push(&box->held, &l->in_box);
+	return NULL;
+}
+
+/* Frees the letters that another thread has dropped, up to the first that none has. By the owner, on the thread of w. */
+void hd__free_emptied(struct hd_worker *w, struct hd__mailbox *box);
 
 /* Frees the ports that are to be freed; no locks are held. By the owner. */
 void hd__free_gone(struct hd__mailbox *box);
@@ -187,14 +269,49 @@ void hd__free_gone(struct hd__mailbox *box);
 int hd__deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
 		struct hd__letter **dropped);
 
-/* As hd__deliver, and waits for room if the policy says so. The lane is left when it has waited: *w is then NULL or another. Returns too
- * -ETIMEDOUT, -ECANCELED. */
-int hd__deliver_surely(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+/* As hd__deliver, and waits for room if the policy says so: then *w may be another afterwards. Returns too -ETIMEDOUT; -ECANCELED, which
+ * hd__heed must follow. */
+int hd__deliver_locked(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken);
+int hd__deliver_slowly(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
 		       struct hd__letter **dropped, hd_time until);
+static inline int hd__deliver_surely(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+				     struct hd__letter **dropped, hd_time until)
+{
+	if (unlikely(port->head.kind == HD__REPLY_PORT || port->limits != NULL))
+		return hd__deliver_slowly(w, port, l, woken, dropped, until);
+	struct hd__mailbox *box = port->box;
+	hd__mailbox_lock(box);
+	if (unlikely(box->closed || box->receiver.head != NULL))
+		return hd__deliver_locked(*w, port, l, woken);
+	hd__push_letter(box, port, l);
+	hd__mailbox_unlock(box);
+	return 0;
+}
 
 /* Fills a new letter with what is to be sent. Inside the lane of w, which may be left meanwhile; NULL: on a plain thread. Returns 0; -EINVAL;
- * -ENOMEM. */
-int hd__write_letter(struct hd_worker *w, const struct hd_sending *what, struct hd__letter **l);
+ * -ENOMEM. Inline: most callers know most of what they send. */
+__attribute__((always_inline)) static inline int hd__write_letter(struct hd_worker *w, const struct hd_sending *what,
+								  struct hd__letter **letter)
+{
+	if (unlikely(what->tag < 0 || (what->data == NULL && what->size > 0)))
+		return -EINVAL;
+	size_t size = what->move ? 0 : what->size;
+	struct hd__letter *l = hd__letter_new(w, what->data, size);
+	if (unlikely(l == NULL))
+		return -ENOMEM;
+	l->m.sender = likely(w != NULL) ? hd__pid(&w->sched->table, w->current) : 0;
+	l->m.tag = what->tag;
+	l->m.size = what->size;
+	l->m.data = what->move ? (void *)(uintptr_t)what->data : size > 0 ? l->room : NULL;
+	l->m.carried = what->carried != NULL ? hd_port_retain(what->carried) : NULL;
+	l->m.letter = l;
+	l->holder = NULL;
+	l->drop = what->move ? what->drop : NULL;
+	l->class = what->urgent ? HD__URGENT : HD__PLAIN;
+	l->exempt = l->answered = l->emptied = false;
+	*letter = l;
+	return 0;
+}
 
 /* Undoes it: what was to be moved is the caller's again. Outside a lane. */
 void hd__unwrite_letter(struct hd__letter *l);

@@ -15,7 +15,8 @@ static inline struct hd__mailbox *mailbox_for(struct hd_worker *w, const hd_port
 }
 
 /* Under the lock, which it releases: the letter is received, and the call ends. */
-static inline int finish(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l, struct hd_message *m)
+__attribute__((always_inline)) static inline int finish(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l,
+							struct hd_message *m)
 {
 	struct hd_waiter *woken = hd__take_letter(w, box, l);
 	struct hd__letter *spare = hd__hold_letter(box, l, m);
@@ -23,6 +24,8 @@ static inline int finish(struct hd_worker *w, struct hd__mailbox *box, struct hd
 	hd__mailbox_unlock(box);
 	if (spare != NULL)
 		hd__letter_free(w, spare);
+	else if (unlikely(ld_rlx(&hd__in_box(hd__line_first(&box->held))->emptied)))
+		hd__free_emptied(w, box);
 	if (unlikely(woken != NULL))
 		hd__unpark(w, woken);
 	hd__leave_call(w);
@@ -32,7 +35,8 @@ static inline int finish(struct hd_worker *w, struct hd__mailbox *box, struct hd
 }
 
 /* Begins a call: *w is the caller's worker, its lane entered, *box its mailbox, locked. */
-static inline int begin(struct hd_worker **w, struct hd__mailbox **box, const hd_port *port, hd_time until)
+__attribute__((always_inline)) static inline int begin(struct hd_worker **w, struct hd__mailbox **box, const hd_port *port,
+						       hd_time until)
 {
 	if (unlikely(hd__self() == NULL))
 		return -ENOTSUP;
@@ -98,7 +102,7 @@ int hd_receive_where(hd_port *port, bool (*wanted)(const struct hd_message *m, v
 	box->looked[HD__URGENT] = box->looked[HD__PLAIN] = NULL;
 	for (;;) {
 		while ((l = next_letter(box, port)) != NULL) {
-			box->looked[l->urgent ? HD__URGENT : HD__PLAIN] = box->shown = l; /* no sender drops it now */
+			box->looked[l->class] = box->shown = l; /* no sender drops it now */
 			hd__mailbox_unlock(box);
 			hd__leave(w);
 			bool is_wanted = wanted(&l->m, arg);

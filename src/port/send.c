@@ -31,7 +31,7 @@ int hd__did_not_send(struct hd__letter *l, int err)
 	return err;
 }
 
-int hd_send_with(hd_port *port, const struct hd_sending *what, hd_time until)
+__attribute__((always_inline)) static inline int send(hd_port *port, const struct hd_sending *what, hd_time until)
 {
 	struct hd__caller caller;
 	struct hd__letter *l = NULL, *dropped = NULL;
@@ -58,11 +58,15 @@ int hd_send_with(hd_port *port, const struct hd_sending *what, hd_time until)
 
 int hd_send(hd_port *port, int64_t tag, const void *data, size_t size, hd_time until)
 {
-	return hd_send_with(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size }, until);
+	return send(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size }, until);
 }
 
 int hd_send_move(hd_port *port, int64_t tag, void *data, size_t size, void (*drop)(void *data), hd_time until)
 {
-	return hd_send_with(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size, .move = true, .drop = drop },
-			    until);
+	return send(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size, .move = true, .drop = drop }, until);
+}
+
+int hd_send_with(hd_port *port, const struct hd_sending *what, hd_time until)
+{
+	return send(port, what, until);
 }

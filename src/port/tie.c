@@ -218,6 +218,7 @@ static void send_notice(struct hd_worker *w, struct hd__tie *tie, hd_pid pid, co
 	tie->notice = NULL;
 	hd__copy(l->room, &ended, sizeof ended);
 	l->m = (struct hd_message){ .sender = pid, .tag = HD_TAG_ENDED, .size = sizeof ended, .data = l->room, .letter = l };
+	l->class = HD__PLAIN;
 	l->exempt = true;
 	if (hd__deliver(w, tie->port, l, &woken, &dropped) != 0) {
 		hd__letter_free(w, l); /* the port's owner has ended, too */

@@ -293,7 +293,7 @@ static void *ends_with_messages(void *kind)
 	CHECK_EQ(hd_send_move(full, 0, &thing, 1, count_drop, 0), 0);
 	CHECK_EQ(hd_receive(port, &m, 0), 0); /* held at the end */
 	CHECK_EQ(hd_receive(port, &taken, 0), 0);
-	hd_message_take(&taken);
+	CHECK_EQ(hd_message_take(&taken), 0);
 	CHECK_EQ(hd_receive(port, &m, 0), 0);
 	hd_message_drop(&m);
 	CHECK_EQ(value_of(&drops), 1);

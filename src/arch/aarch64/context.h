@@ -90,6 +90,12 @@ static inline void hd__arch_make_call(struct hd__context *c, void (*fn)(void *),
 	c->ip = (void *)(uintptr_t)hd__arch_call;
 }
 
+/* What was stored before a locked operation is seen by other CPUs before what is loaded after this; a locked operation is between. */
+static inline void hd__arch_fence_after_lock(void)
+{
+	__asm__ volatile("dmb ish" ::: "memory"); /* a lock only orders what comes after it */
+}
+
 static inline void hd__arch_pause(void)
 {
 	hd__pause_passes();
