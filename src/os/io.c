@@ -341,7 +341,8 @@ void hd__os_outside_ring(struct hd__outside *o)
 {
 	int saved = errno;
 	uint64_t one = 1;
-	ssize_t written = syscall(SYS_write, o->bell, &one, sizeof one); /* directly: TSan does not see what orders it before the end */
+	ssize_t written =
+		syscall(SYS_write, o->bell, &one, sizeof one); /* directly: TSan does not see what orders it before the end */
 
 	(void)written; /* it cannot fail but for 2^64 rings */
 	errno = saved;

@@ -57,7 +57,6 @@ static inline int checked(int fd)
 	return fd;
 }
 
-
 /* A listening socket of this machine, and the text of its port. */
 static inline int listener_at(const char *host, int backlog, char port[16])
 {
