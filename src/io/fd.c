@@ -1,16 +1,13 @@
-/* io/fd.c - descriptors: turns, waits for the kernel, the end.
+/* io/fd.c - descriptors: the table, which worker's set has one, its birth and its end.
  *
- * Owns:       the table of descriptors, struct hd__fd.
- * Invariant:  an operation is on its way only in its turn; hd_close takes both turns before the number goes back to the kernel. So no
- *             system call of a process meets a number that has become another descriptor's.
- * Locking:    a flow's queue lock guards its queue, edges and end; f->lock guards which poller watches it. Order: a lane, then either;
- *             f->lock, then the queue's.
+ * Owns:       the table of struct hd__fd; of each, what the poller knows.
+ * Invariant:  the number goes back to the kernel when hd_close has both turns, and no use is left.
+ * Locking:    f->lock guards what the poller knows, and is held from before close(2) until the marks of hd_close are gone. Order: f->lock, then
+ *             the lock of a flow's queue.
  * Callers:    processes, and plain threads where it says so; workers and the watcher with what has happened.
  *
- *      take_turn --> attempt --> (drained? wait_for_kernel --> attempt)* --> pass_turn
- *
  * A process that is woken comes to the worker that watches the descriptor; one that thieves take away several times in a row takes its
- * descriptor along (watch). So connections spread over workers as their processes do. */
+ * descriptor along (hd__fd_watch). So connections spread over workers as their processes do. */
 #include "io/fd.h"
 
 #include <errno.h>
@@ -105,75 +102,6 @@ void hd__io_forget(struct hd__sched *sched)
 	close_own(sched);
 }
 
-/* ---- turns ---- */
-
-/* The caller, as an owner. */
-static int64_t self_of(const struct hd_worker *w)
-{
-	return w != NULL ? hd__pid(&w->sched->table, w->current) : -hd__os_thread_id();
-}
-
-/* Under the lock, which it releases: waits for the caller's turn, from inside its lane, which is left. */
-static int wait_for_turn(struct hd_worker *w, struct hd__flow *flow, int fd, enum hd_wait why, hd_time until, unsigned rules)
-{
-	int64_t none = 0, me = self_of(w);
-
-	if (cas_seq(&flow->owner, &none, me)) { /* it was passed on to none meanwhile */
-		hd__waitq_unlock(&flow->waiters);
-		hd__leave_quietly(w);
-		return 0;
-	}
-	struct hd_waiter x = {
-		.number = (unsigned)fd, .owner = &flow->owner, .rules = (uint8_t)rules, .data = (void *)(intptr_t)me
-	};
-	int err = hd__park_as(w, &x, &flow->waiters, until, why, NULL);
-	return err == -EPIPE ? -EBADF : err;
-}
-
-/* Under the lock: the turn goes to the first that waits for it. Returns that one, claimed; NULL: there is none. */
-static struct hd_waiter *pass_on(struct hd_worker *w, struct hd__flow *flow)
-{
-	struct hd_waiter *x = hd__waitq_claim(w, &flow->waiters, HD__GRANTED);
-
-	st_rel(&flow->owner, x != NULL ? (int64_t)(intptr_t)x->data : 0); /* pairs with hd__fd_take_turn's CAS */
-	return x;
-}
-
-void hd__fd_pass_turn(struct hd__flow *flow)
-{
-	struct hd_worker *w = hd__self();
-	struct hd_waiter *x = NULL;
-
-	hd__enter(w);
-	hd__waitq_lock(&flow->waiters);
-	HD_ASSERT(ld_rlx(&flow->owner) == self_of(w), "a process passed on a turn that it did not have");
-	flow->busy = false;
-	if (unlikely(flow->closing))
-		flow->locks = 0; /* or hd_close would take the turn from the next process, which is about to pass it on */
-	if (likely(flow->locks == 0))
-		x = pass_on(w, flow);
-	hd__waitq_unlock(&flow->waiters);
-	if (x != NULL)
-		hd__unpark_claimed(w, x);
-	hd__leave_call(w);
-}
-
-static void forsake(struct hd__flow *flow)
-{
-	struct hd_waiter *x = NULL;
-
-	if (ld_acq(&flow->owner) <= 0)
-		return; /* none, or a thread's */
-	hd__waitq_lock(&flow->waiters);
-	if (ld_rlx(&flow->owner) > 0) {
-		flow->locks = 0;
-		x = pass_on(NULL, flow);
-	}
-	hd__waitq_unlock(&flow->waiters);
-	if (x != NULL)
-		hd__unpark_claimed(NULL, x);
-}
-
 void hd__io_forsake(struct hd__sched *sched)
 {
 	struct hd__io *io = ld_acq(&sched->io);
@@ -181,8 +109,8 @@ void hd__io_forsake(struct hd__sched *sched)
 	for (int i = 0; io != NULL && i < CHUNKS; i++) {
 		struct hd__fd *chunk = ld_acq(&io->chunks[i]);
 		for (int k = 0; chunk != NULL && k < CHUNK; k++) {
-			forsake(&chunk[k].reading);
-			forsake(&chunk[k].writing);
+			hd__turn_forsake(&chunk[k].reading);
+			hd__turn_forsake(&chunk[k].writing);
 		}
 	}
 }
@@ -198,125 +126,7 @@ void hd__io_forsake_uses(struct hd__sched *sched)
 	}
 }
 
-int hd__fd_keep_turn(struct hd__flow *flow)
-{
-	struct hd_worker *w = hd__enter_call();
-	struct hd_waiter *x = NULL;
-
-	hd__waitq_lock(&flow->waiters);
-	int err = flow->closing ? -EBADF : flow->locks == UINT16_MAX ? -EAGAIN : 0;
-	flow->busy = false;
-	flow->locks = flow->closing ? 0 : (uint16_t)(flow->locks + (err == 0));
-	if (flow->locks == 0)
-		x = pass_on(w, flow);
-	hd__waitq_unlock(&flow->waiters);
-	if (x != NULL)
-		hd__unpark_claimed(w, x);
-	hd__leave_call(w);
-	return err;
-}
-
-int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly)
-{
-	struct hd_worker *w = hd__enter_call();
-	struct hd_waiter *x = NULL;
-
-	hd__waitq_lock(&flow->waiters);
-	bool mine = ld_rlx(&flow->owner) == self_of(w) && flow->locks > 0 && flow->generation == generation;
-	int left = !mine ? -EPERM : wholly ? 0 : flow->locks - 1;
-	if (mine)
-		flow->locks = (uint16_t)left;
-	if (left == 0)
-		x = pass_on(w, flow);
-	hd__waitq_unlock(&flow->waiters);
-	if (x != NULL)
-		hd__unpark_claimed(w, x);
-	hd__leave_call(w);
-	return left;
-}
-
-bool hd__fd_is_another(struct hd__fd *f, uint32_t generation)
-{
-	hd__lock(&f->lock); /* hd_close has it from before close(2) until its marks are gone */
-	hd__unlock(&f->lock);
-	return ld_acq(&f->reading.generation) != generation;
-}
-
-#define CLOSING (-ESTALE) /* the call has not begun to wait, and finds the marks of hd_close */
-
-static int take_turn(struct hd__flow *flow, int fd, enum hd__way way, hd_time until)
-{
-	struct hd_worker *w;
-	int64_t none = 0;
-	bool waited = false;
-	int err = hd__begin_wait(&w, until);
-
-	if (unlikely(err != 0))
-		return err;
-	int64_t me = self_of(w);
-	if (likely(cas_seq(&flow->owner, &none, me))) {
-		hd__leave(w);
-	} else {
-		hd__waitq_lock(&flow->waiters);
-		if (flow->closing) {
-			hd__waitq_unlock(&flow->waiters);
-			hd__leave(w);
-			return CLOSING;
-		}
-		if (ld_rlx(&flow->owner) == me) { /* it has locked the flow */
-			flow->busy = true;
-			hd__waitq_unlock(&flow->waiters);
-			hd__leave(w);
-			return 0;
-		}
-		waited = true;
-		err = wait_for_turn(w, flow, fd, way == HD__READING ? HD_WAIT_FD_READ_TURN : HD_WAIT_FD_WRITE_TURN, until, 0);
-		if (err != 0)
-			return err;
-	}
-	if (unlikely(ld_seq(&flow->closing))) { /* pairs with begin_close: it sees the owner, or we see it */
-		hd__fd_pass_turn(flow);
-		return waited ? -EBADF : CLOSING;
-	}
-	return 0;
-}
-
-int hd__fd_take_turn(struct hd__fd *f, int fd, enum hd__way way, hd_time until)
-{
-	for (;;) {
-		uint32_t generation = ld_acq(&f->reading.generation);
-		int err = take_turn(hd__flow_of(f, way), fd, way, until);
-		if (likely(err != CLOSING))
-			return err;
-		if (!hd__fd_is_another(f, generation))
-			return -EBADF;
-	}
-}
-
-/* ---- what the kernel says ---- */
-
-static void say(struct hd_worker *w, struct hd__flow *flow, uint32_t generation)
-{
-	struct hd_waiter *x = NULL;
-
-	/* If no operation is on its way, and the next one will try in any case, there is nothing to say. One that begins at this moment
-	 * tries after the kernel said this. Pairs with pass_on: what the last operation found drained is visible. */
-	if (ld_seq(&flow->owner) == 0 && ld_rlx(&flow->edges) + 1 != ld_rlx(&flow->drained))
-		return;
-	hd__waitq_lock(&flow->waiters);
-	if (flow->generation == generation) {
-		st_rel(&flow->edges, flow->edges + 1); /* pairs with go_on's acquire: hung_up is visible */
-		if (flow->waits) {
-			flow->waits = false;
-			x = flow->waiters.head;
-			if (!hd__waitq_claim_one(w, &flow->waiters, x, HD__GRANTED))
-				x = NULL; /* its deadline, or a cancel, came first */
-		}
-	}
-	hd__waitq_unlock(&flow->waiters);
-	if (x != NULL)
-		hd__unpark_claimed(w, x);
-}
+/* ---- what has happened ---- */
 
 /* Its record was there when the descriptor was added to a set. */
 static struct hd__fd *record_of(struct hd__sched *sched, const struct hd__happening *event)
@@ -337,11 +147,11 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 	}
 	if (event->what & HD__HUNG_UP)
 		st_seq(&f->hung_up,
-		       true); /* before `say` looks for an owner; if it is an old event, the new descriptor is only read with more care */
+		       true); /* before hd__op_hear looks for an owner; if it is an old event, the new descriptor is only read with more care */
 	if (event->what & HD__CAN_READ)
-		say(w, &f->reading, generation);
+		hd__op_hear(w, &f->reading, generation);
 	if (event->what & HD__CAN_WRITE)
-		say(w, &f->writing, generation);
+		hd__op_hear(w, &f->writing, generation);
 	/* Pairs with prepare in io/ready.c, which asks the kernel after it has counted. */
 	if (unlikely(ld_seq(&f->watching) != 0))
 		hd__fd_tell(w, f, generation, HD__GRANTED);
@@ -356,7 +166,7 @@ void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct
 		happened(sched, w, &events[i]);
 }
 
-/* ---- waiting for the kernel ---- */
+/* ---- which set has it ---- */
 
 /* What an event says of which descriptor it tells. */
 static uint64_t whose(struct hd__fd *f, int fd)
@@ -424,50 +234,7 @@ int hd__fd_watch(struct hd_worker *w, struct hd__fd *f, int fd)
 	return err == -EEXIST ? 0 : err;
 }
 
-/* The wait for the kernel was ended otherwise. */
-static void leave_head(struct hd_worker *w, struct hd_waiter *x)
-{
-	struct hd__flow *flow = x->data;
-
-	(void)w;
-	flow->waits = false;
-	hd__waitq_unlock(&flow->waiters);
-}
-
-static const struct hd__wait_ops at_head = { .left = leave_head };
-
-/* In the caller's turn. Returns 0 when the flow is worth a try; -ECANCELED, and hd__heed must follow. */
-static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct hd__op *op, uint32_t edges, hd_time until)
-{
-	struct hd_worker *w = hd__self();
-	int err = hd__fd_watch(w, f, op->fd);
-
-	if (unlikely(err == -EPERM))
-		st_rlx(&f->how, HD__BY_FILE); /* the kernel says that it is always ready */
-	if (unlikely(err != 0))
-		return err == -EPERM ? 0 : err;
-	hd__enter(w);
-	w = hd__safe_point(w);
-	hd__waitq_lock(&flow->waiters);
-	if (flow->closing || flow->edges != edges) {
-		err = flow->closing ? -EBADF : 0;
-		hd__waitq_unlock(&flow->waiters);
-		hd__leave(w);
-		return err;
-	}
-	flow->waits = true;
-	struct hd_waiter x = {
-		.ahead = true, .rules = HD__HEEDS_LATER, .ops = &at_head, .data = flow, .number = (unsigned)op->fd
-	};
-	st_rel(&w->outside, w->outside + 1); /* pairs with hd__awaits_outside */
-	enum hd_wait by_way = op->way == HD__READING ? HD_WAIT_FD_READ : HD_WAIT_FD_WRITE;
-	err = hd__park_as(w, &x, &flow->waiters, until, op->why != 0 ? op->why : by_way, NULL);
-	w = hd__self();
-	st_rel(&w->back, w->back + 1);
-	return err == -EPIPE ? -EBADF : err;
-}
-
-/* ---- operations ---- */
+/* ---- its nature ---- */
 
 static void set_nature(struct hd__fd *f, const struct hd__nature *nature)
 {
@@ -492,81 +259,6 @@ int hd__fd_learn(struct hd__fd *f, int fd)
 	return 0;
 }
 
-/* In the caller's turn. */
-static ssize_t go_on(struct hd__fd *f, struct hd__flow *flow, struct hd__op *op, hd_time until)
-{
-	ssize_t done = 0, n;
-	bool learned = false, last = until <= 0; /* time is up: this attempt is the last one */
-
-	for (;;) {
-		if (unlikely((n = hd__fd_learn(f, op->fd)) != 0))
-			break;
-		uint32_t edges = ld_acq(&flow->edges); /* pairs with say */
-		enum hd__how how = ld_rlx(&f->how);
-		if (unlikely(how == HD__HOW_UNKNOWN))
-			continue; /* the process that has the other turn has found another descriptor there */
-		bool try = flow->drained != edges + 1 || last || how == HD__BY_FILE || op->apart;
-		op->offered = op->wanted;
-		n = try ? op->attempt(op, how) : -EAGAIN;
-		if (likely(n >= 0)) {
-			done += n;
-			op->wanted -= (size_t)n < op->wanted ? (size_t)n : op->wanted; /* MSG_TRUNC tells more than fitted */
-			if ((size_t)n < op->offered && n > 0 && op->by_count && f->stream && !ld_seq(&f->hung_up))
-				st_rlx(&flow->drained, edges + 1);
-			if (!op->whole || op->wanted == 0 || n == 0)
-				return done;
-		} else if (n == -EAGAIN) {
-			if (likely(!op->apart))
-				st_rlx(&flow->drained, edges + 1);
-			n = last ? -ETIMEDOUT : wait_for_kernel(f, flow, op, edges, until);
-			if (n != 0 && (n != -ETIMEDOUT || last))
-				break;
-			last = n != 0; /* what the kernel has, but has not said yet, beats the deadline */
-		} else if (n == -ENOTSOCK && !learned && !f->born) {
-			learned = true; /* the number was closed behind our back, and is another one's now */
-			st_rlx(&f->how, HD__HOW_UNKNOWN);
-		} else if (n == -EOPNOTSUPP && ld_rlx(&f->how) == HD__BY_NOWAIT) {
-			st_rlx(&f->how, hd__os_is_nonblocking(op->fd) ? HD__BY_NONBLOCK : HD__BY_THREAD);
-		} else if (n != -EINTR) {
-			break;
-		}
-	}
-	op->err = (int)n;
-	return done > 0 ? done : n;
-}
-
-/* A plain thread waits in the kernel, and takes no turns. */
-static ssize_t do_on_thread(struct hd__op *op, hd_time until)
-{
-	struct pollfd ready = { .fd = op->fd, .events = op->way == HD__READING ? POLLIN : POLLOUT };
-	struct hd__nature nature;
-	op->until = until;
-	ssize_t done = 0, n = hd__is_duration(until) ? -EINVAL : hd__os_nature(op->fd, &nature);
-
-	while (n == 0) {
-		n = op->attempt(op, nature.how);
-		if (n > 0) {
-			done += n;
-			op->wanted -= (size_t)n < op->wanted ? (size_t)n : op->wanted;
-			if (!op->whole || op->wanted == 0)
-				return done;
-			n = 0;
-		} else if (n == 0) {
-			return done;
-		} else if (n == -EINTR) {
-			n = 0;
-		} else if (n == -EOPNOTSUPP && nature.how == HD__BY_NOWAIT) {
-			nature.how = hd__os_is_nonblocking(op->fd) ? HD__BY_NONBLOCK : HD__BY_THREAD;
-			n = 0;
-		} else if (n == -EAGAIN) {
-			n = hd__os_poll(&ready, 1, until);
-			n = n > 0 || n == -EINTR ? 0 : n == 0 ? -ETIMEDOUT : n;
-		}
-	}
-	op->err = (int)n;
-	return done > 0 ? done : n;
-}
-
 int hd__fd_refuse(void)
 {
 	hd__complain("heddle: descriptors, signals and children cannot be simulated yet: a program that is explored can have "
@@ -575,75 +267,26 @@ int hd__fd_refuse(void)
 	return -ENOTSUP;
 }
 
-ssize_t hd__fd_do(struct hd__op *op, hd_time until)
+int hd__io_begin(hd_time until)
 {
-	struct hd_worker *w = hd__self();
-	int err;
+	struct hd_worker *w;
+	int err = hd__begin_wait(&w, until);
 
-	if (unlikely(w == NULL))
-		return do_on_thread(op, until);
-	if (unlikely(w->sched->doors.at_call != NULL))
-		return hd__fd_refuse();
-	struct hd__fd *f = hd__fd_get(w->sched, op->fd, &err);
-	if (unlikely(f == NULL))
+	if (err != 0)
 		return err;
-	struct hd__flow *flow = hd__flow_of(f, op->way);
-	op->f = f;
-	op->until = until;
-	err = hd__fd_take_turn(f, op->fd, op->way, until);
-	if (unlikely(err != 0))
-		return err;
-	ssize_t n = go_on(f, flow, op, until);
-	hd__fd_pass_turn(flow);
-	if (unlikely(n == -ECANCELED))
-		hd__heed(); /* does not return if the caller must end */
-	return n;
+	hd__leave_quietly(w);
+	return w != NULL && w->sched->doors.at_call != NULL ? hd__fd_refuse() : 0;
 }
 
 /* ---- the end of a descriptor ---- */
 
-/* From now on operations that wait, or begin, answer -EBADF. False: another process or thread does it. */
-static bool begin_close(struct hd_worker *w, struct hd__flow *flow)
-{
-	hd__waitq_lock(&flow->waiters);
-	bool first = !flow->closing;
-	st_seq(&flow->closing, true); /* pairs with hd__fd_take_turn */
-	flow->waits = false;
-	if (first)
-		hd__waitq_serve_all(w, &flow->waiters, HD__CLOSED, NULL); /* which unlocks */
-	else
-		hd__waitq_unlock(&flow->waiters);
-	return first;
-}
+#define CLOSING (-ESTALE) /* another process or thread does it */
 
-/* Waits for the end of the operation that is on its way; it does not wait for the kernel, so that is soon. A process that has locked
- * the flow and is in no operation loses it: the turn is the caller's. */
-static void take_last_turn(struct hd_worker *w, struct hd__flow *flow, int fd)
+bool hd__fd_is_another(struct hd__fd *f, uint32_t generation)
 {
-	hd__waitq_lock(&flow->waiters);
-	bool idle = ld_rlx(&flow->owner) == self_of(w) || (flow->locks > 0 && !flow->busy);
-	if (idle) {
-		flow->locks = 0;
-		st_rel(&flow->owner, self_of(w));
-		hd__waitq_unlock(&flow->waiters);
-		hd__leave_quietly(w);
-	} else {
-		HD_ASSERT(wait_for_turn(w, flow, fd, HD_WAIT_FD_CLOSE, HD_FOREVER, HD__NO_CANCEL | HD__NO_KILL) == 0,
-			  "hd_close could not wait for an operation");
-	}
-}
-
-static void begin_anew(struct hd__flow *flow)
-{
-	hd__waitq_lock(&flow->waiters);
-	st_rel(&flow->generation, flow->generation + 1); /* pairs with `prepare` in io/ready.c */
-	st_rlx(&flow->edges, 0);			 /* a late event of the old descriptor may look at these two: `say` */
-	st_rlx(&flow->drained, 0);
-	flow->locks = 0;
-	flow->busy = false;
-	st_rlx(&flow->closing, false);
-	st_rel(&flow->owner, 0);
-	hd__waitq_unlock(&flow->waiters);
+	hd__lock(&f->lock); /* hd_close has it from before close(2) until its marks are gone */
+	hd__unlock(&f->lock);
+	return ld_acq(&f->reading.generation) != generation;
 }
 
 /* Everything that is known of fd is forgotten, and whatever waits for it answers -EBADF; with `closes` it is closed, too. An operation that
@@ -656,7 +299,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes
 
 	for (int way = 0; way < 2; way++) {
 		struct hd_worker *w = hd__enter_call();
-		bool first = begin_close(w, hd__flow_of(f, (enum hd__way)way));
+		bool first = hd__turn_begin_close(w, hd__flow_of(f, (enum hd__way)way));
 		hd__leave_quietly(w);
 		if (!first)
 			return CLOSING;
@@ -668,7 +311,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes
 	}
 	hd__uses_close(sched, &f->uses, fd);
 	for (int way = 0; way < 2; way++)
-		take_last_turn(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
+		hd__turn_take_last(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
 	hd__lock(&f->lock);
 	hd__poller_unwatch(sched, f->poller, fd);
 	st_rlx(&f->how, HD__HOW_UNKNOWN);
@@ -681,8 +324,8 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes
 	if (closes)
 		err = hd__os_close(fd);
 	hd__uses_open(&f->uses);
-	begin_anew(&f->writing);
-	begin_anew(&f->reading); /* last: it says whether another process or thread may begin to close */
+	hd__turn_begin_anew(&f->writing);
+	hd__turn_begin_anew(&f->reading); /* last: it says whether another process or thread may begin to close */
 	hd__unlock(&f->lock);
 	return err;
 }

@@ -120,18 +120,33 @@ extern const struct hd__case_ops hd__fd_case;
 /* Says that a simulated program cannot have this, and returns -ENOTSUP. */
 int hd__fd_refuse(void);
 
+/* Where a call begins that goes outside: a safe point, and a cancellation point. Returns 0, or its answer. */
+int hd__io_begin(hd_time until);
+
 /* A call that begins has found the marks of hd_close, when this was the generation: whether that is over, and the number may be another descriptor's.
  * Waits for close(2), if that is under way: it may have given the number out again already. Outside all lanes. */
 bool hd__fd_is_another(struct hd__fd *f, uint32_t generation);
 
-/* The caller's turn in a flow: it takes it (0, or as hd__fd_do), and passes it on, unless it has locked the flow. */
-int hd__fd_take_turn(struct hd__fd *f, int fd, enum hd__way way, hd_time until);
-void hd__fd_pass_turn(struct hd__flow *flow);
+/* Turns (io/turn.c). The caller's turn in a flow: it takes it (0, or as hd__fd_do), and passes it on, unless it has locked the flow. */
+int hd__turn_take(struct hd__fd *f, int fd, enum hd__way way, hd_time until);
+void hd__turn_pass(struct hd__flow *flow);
 
 /* For hd_fd_lock. In its turn, the caller keeps it, once more: 0, or -EBADF, -EAGAIN, and it has passed it on, unless it has locked the flow before.
  * It gives up one of its locks of that generation, or all: how many are left, or -EPERM. */
-int hd__fd_keep_turn(struct hd__flow *flow);
-int hd__fd_give_turn(struct hd__flow *flow, uint32_t generation, bool wholly);
+int hd__turn_keep(struct hd__flow *flow);
+int hd__turn_give(struct hd__flow *flow, uint32_t generation, bool wholly);
+
+/* For hd_close. From now on operations that wait, or begin, answer -EBADF: false: another process or thread does it. Inside the lane of w (NULL: a plain
+ * thread). Then waits for the end of the operation that is on its way; the lane is left. Then the flow is another descriptor's. */
+bool hd__turn_begin_close(struct hd_worker *w, struct hd__flow *flow);
+void hd__turn_take_last(struct hd_worker *w, struct hd__flow *flow, int fd);
+void hd__turn_begin_anew(struct hd__flow *flow);
+
+/* The runtime has ended over the process whose turn it is, if any: the turn goes to the first thread that waits for it. */
+void hd__turn_forsake(struct hd__flow *flow);
+
+/* The kernel has said something of the flow of the descriptor of this generation (io/op.c). Inside the lane of w, or on another thread (NULL). */
+void hd__op_hear(struct hd_worker *w, struct hd__flow *flow, uint32_t generation);
 
 /* Something has happened to n descriptors (the poller's). */
 void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n);

@@ -74,18 +74,6 @@ static ssize_t make_by_kernel(const struct hd__task *task, struct call *c, hd_ti
 	return answer != -ENOSYS ? answer : make_on_thread(c, false, until, why);
 }
 
-/* Where a call begins. Returns 0, or its answer. */
-static int begin(hd_time until)
-{
-	struct hd_worker *w;
-	int err = hd__begin_wait(&w, until);
-
-	if (err != 0)
-		return err;
-	hd__leave_quietly(w);
-	return w != NULL && w->sched->doors.at_call != NULL ? hd__fd_refuse() : 0;
-}
-
 static ssize_t heeded(ssize_t answer)
 {
 	if (unlikely(answer == -ECANCELED))
@@ -130,7 +118,7 @@ static ssize_t go_on(struct call *c, bool for_ever, hd_time until, enum hd_wait 
 
 static ssize_t perform(struct call *c, bool for_ever, hd_time until, enum hd_wait why)
 {
-	int err = begin(until);
+	int err = hd__io_begin(until);
 	return err != 0 ? err : go_on(c, for_ever, until, why);
 }
 
@@ -222,7 +210,7 @@ static ssize_t transfer(int fd, enum hd__way way, const struct iovec *iov, int n
 
 	if (all < 0)
 		return all;
-	ssize_t moved = begin(until);
+	ssize_t moved = hd__io_begin(until);
 	if (moved == 0)
 		moved = fd < 0 ? -EBADF : use(&in_use, fd, NULL, &op.f);
 	if (moved != 0)
@@ -296,7 +284,7 @@ static int sync_file(int fd, bool data_only, hd_time until)
 	struct hd__task task = { .fd = fd, .syncs = true, .data_only = data_only };
 	struct hd__use in_use;
 	struct hd__fd *f;
-	ssize_t answer = begin(until);
+	ssize_t answer = hd__io_begin(until);
 
 	if (answer == 0)
 		answer = use(&in_use, fd, NULL, &f);
@@ -395,7 +383,7 @@ static ssize_t make_flock(struct call *c)
 /* A mere try ends by itself. */
 static int lock(struct call *c, hd_time until)
 {
-	int err = begin(until);
+	int err = hd__io_begin(until);
 
 	if (err != 0)
 		return err;
@@ -501,7 +489,7 @@ ssize_t hd_sendfile(int out, int in, off_t *offset, size_t n, hd_time until)
 			     .make = make_sendfile,
 			     .in = in,
 			     .in_offset = offset };
-	int err = begin(until);
+	int err = hd__io_begin(until);
 
 	if (err == 0)
 		err = learn(&p);
@@ -533,7 +521,7 @@ ssize_t hd_splice(int in, off_t *in_offset, int out, off_t *out_offset, size_t n
 		.out_offset = out_offset
 	};
 	struct hd__op ready = { .attempt = try_nothing, .fd = in, .way = HD__READING };
-	ssize_t moved = begin(until);
+	ssize_t moved = hd__io_begin(until);
 
 	if (moved == 0)
 		moved = learn(&p);

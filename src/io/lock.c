@@ -25,7 +25,7 @@ static void unlock_all(void *list)
 {
 	for (struct locked *l = list, *next; l != NULL; l = next) {
 		next = l->next;
-		hd__fd_give_turn(l->flow, l->generation, true);
+		hd__turn_give(l->flow, l->generation, true);
 		hd__os_free(l);
 	}
 }
@@ -67,15 +67,15 @@ static void forget(struct hd__flow *flow, uint32_t generation)
 static int lock_flow(struct hd__fd *f, int fd, enum hd__way way, hd_time until)
 {
 	struct hd__flow *flow = hd__flow_of(f, way);
-	int err = hd__fd_take_turn(f, fd, way, until);
+	int err = hd__turn_take(f, fd, way, until);
 
 	if (err != 0)
 		return err;
 	if ((err = hd__fd_learn(f, fd)) == 0)
 		err = remember(flow);
 	if (err == 0)
-		return hd__fd_keep_turn(flow);
-	hd__fd_pass_turn(flow);
+		return hd__turn_keep(flow);
+	hd__turn_pass(flow);
 	return err;
 }
 
@@ -83,7 +83,7 @@ static int unlock_flow(struct hd__fd *f, enum hd__way way)
 {
 	struct hd__flow *flow = hd__flow_of(f, way);
 	uint32_t generation = ld_acq(&flow->generation);
-	int left = hd__fd_give_turn(flow, generation, false);
+	int left = hd__turn_give(flow, generation, false);
 
 	if (left == 0)
 		forget(flow, generation);

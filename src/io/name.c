@@ -24,18 +24,6 @@ struct look_up {
 	int answer;
 };
 
-/* Where a look-up begins: a cancellation point. */
-static int begin(hd_time until)
-{
-	struct hd_worker *w;
-	int err = hd__begin_wait(&w, until);
-
-	if (err != 0)
-		return err;
-	hd__leave_quietly(w);
-	return w != NULL && w->sched->doors.at_call != NULL ? hd__fd_refuse() : 0;
-}
-
 /* Runs it, and waits. The look-up is the caller's again only if the answer is 0. */
 static int give_to_pool(struct look_up *look_up, void (*run)(struct hd__job *job), void (*drop)(struct hd__job *job),
 			hd_time until)
@@ -110,7 +98,7 @@ static bool is_numeric(const char *node, const char *service, const struct addri
 int hd_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result, hd_time until)
 {
 	*result = NULL;
-	int err = begin(until);
+	int err = hd__io_begin(until);
 	if (err != 0 || is_numeric(node, service, hints, result, &err))
 		return err;
 	struct addresses_of *a = new_addresses_of(node, service, hints);
@@ -157,7 +145,7 @@ int hd_getnameinfo(const struct sockaddr *address, unsigned size, char *host, un
 		   unsigned service_size, int flags, hd_time until)
 {
 	const bool numeric = (host == NULL || flags & NI_NUMERICHOST) && (service == NULL || flags & NI_NUMERICSERV);
-	int err = begin(until);
+	int err = hd__io_begin(until);
 
 	if (err != 0)
 		return err;

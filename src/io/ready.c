@@ -207,17 +207,6 @@ static int poll_prepared(struct pollfd *fds, struct hd_case *cases, unsigned n, 
 	}
 }
 
-/* Where a call begins: a cancellation point. */
-static int begin(hd_time until)
-{
-	struct hd_worker *w;
-	int err = hd__begin_wait(&w, until);
-
-	if (err == 0)
-		hd__leave_quietly(w);
-	return err;
-}
-
 /* After -ECANCELED, hd__heed must follow. */
 static int poll_many(struct pollfd *fds, size_t n, hd_time until)
 {
@@ -250,7 +239,7 @@ static int poll_many(struct pollfd *fds, size_t n, hd_time until)
 
 int hd_fd_poll(struct pollfd *fds, size_t n, hd_time until)
 {
-	int answer = begin(until);
+	int answer = hd__io_begin(until);
 
 	if (answer == 0)
 		answer = poll_many(fds, n, until);
@@ -302,7 +291,7 @@ static int scatter(const struct pollfd *fds, size_t n, fd_set *const sets[SETS])
 int hd_fd_select(int nfds, fd_set *readable, fd_set *writable, fd_set *urgent, hd_time until)
 {
 	fd_set *const sets[SETS] = { readable, writable, urgent };
-	int answer = nfds < 0 || nfds > FD_SETSIZE ? -EINVAL : begin(until);
+	int answer = nfds < 0 || nfds > FD_SETSIZE ? -EINVAL : hd__io_begin(until);
 
 	if (answer != 0)
 		return answer;

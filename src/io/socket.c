@@ -1,6 +1,6 @@
 /* io/socket.c - sockets.
  *
- * Owns:      nothing: each call is an operation of io/fd.c, and says how it is attempted. */
+ * Owns:      nothing: each call is an operation of io/op.c, and says how it is attempted. */
 #include <errno.h>
 #include <heddle/net.h>
 #include <heddle/runtime.h>

@@ -1,6 +1,6 @@
 /* io/stream.c - reading and writing any descriptor.
  *
- * Owns:      nothing: each call is an operation of io/fd.c, and says how it is attempted. */
+ * Owns:      nothing: each call is an operation of io/op.c, and says how it is attempted. */
 #include <errno.h>
 #include <heddle/io.h>
 #include <limits.h>

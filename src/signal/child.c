@@ -81,19 +81,15 @@ pid_t hd_spawn_child(const struct hd_child *how, int ends[3])
 	struct pipes pipes = { { -1, -1, -1 }, { -1, -1, -1 } };
 	const int what[3] = { how->in, how->out, how->err };
 	struct hd_cleanup cleanup;
-	struct hd_worker *w = hd__self();
 	int err = 0;
 
 	if (how->argv == NULL || how->argv[0] == NULL)
 		return -EINVAL;
-	if (w != NULL && w->sched->doors.at_call != NULL)
-		return hd__fd_refuse();
 	for (int i = 0; i < 3; i++)
 		if (what[i] == HD_CHILD_PIPE && ends == NULL)
 			return -EINVAL;
-	if ((err = hd__begin_wait(&w, HD_FOREVER)) != 0)
+	if ((err = hd__io_begin(HD_FOREVER)) != 0)
 		return err;
-	hd__leave_quietly(w);
 	program.file = how->program != NULL ? how->program : how->argv[0];
 	hd__os_signals_mask(&program.mask);
 	for (int i = 0; i < 3 && err == 0; i++)

@@ -1,7 +1,7 @@
 /* signal/signal.c - processes that wait for signals, and signals that signal a semaphore.
  *
  * Owns:       nothing that lasts: a wait has a descriptor of its own (signalfd), which says when a signal is pending, and is an operation of
- *             io/fd.c on it. So deadlines, cancels and several waiters are as with any descriptor: the kernel tells all of them, and the
+ *             io/op.c on it. So deadlines, cancels and several waiters are as with any descriptor: the kernel tells all of them, and the
  *             first that takes the signal has it. os/signal.c owns what happens to the signals of the program.
  * Invariant:  a signal is taken by the attempt that answers it: a wait that ends otherwise has taken none.
  * Callers:    processes. */
@@ -71,22 +71,18 @@ static ssize_t wait_for_one(struct wait *wait, hd_time until)
 static int wait_for(const sigset_t *set, siginfo_t *info, hd_time until)
 {
 	struct wait wait = { .set = set != NULL ? from_sigset(set) : 0, .info = info };
-	struct hd_worker *w = hd__self();
 	bool first;
 
-	if (w == NULL)
+	if (hd__self() == NULL)
 		return -ENOTSUP;
-	if (w->sched->doors.at_call != NULL)
-		return hd__fd_refuse();
-	int err = hd__begin_wait(&w, until);
+	int err = hd__io_begin(until);
 	if (err != 0)
 		return err;
-	hd__leave_quietly(w);
 	err = hd__os_signals_await(wait.set, &first);
 	if (err != 0)
 		return err;
 	if (first)
-		tell_workers(w->sched);
+		tell_workers(hd__self()->sched);
 	int signal = hd__os_signal_take(wait.set, info);
 	if (signal == -EAGAIN && until <= 0)
 		signal = -ETIMEDOUT;

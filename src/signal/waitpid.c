@@ -1,6 +1,6 @@
 /* signal/waitpid.c - waiting for children.
  *
- * Owns:       nothing that lasts. The end of one child is an operation of io/fd.c on a descriptor of that child (pidfd); what has no
+ * Owns:       nothing that lasts. The end of one child is an operation of io/op.c on a descriptor of that child (pidfd); what has no
  *             such descriptor (any child, a group, a child that stops) is a system call on a thread of the pool.
  * Invariant:  a child is reaped by the attempt that answers it: a wait that ends otherwise has reaped none.
  * Callers:    processes and plain threads.
@@ -155,16 +155,12 @@ pid_t hd_waitpid(pid_t pid, int *status, int options, hd_time until)
 					  : pid == 0 ? hd__os_group()
 						     : -(int64_t)pid), /* no group has the number that is left of INT_MIN */
 			     .options = options | WEXITED };
-	struct hd_worker *w = hd__self();
 
 	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED))
 		return -EINVAL;
-	if (w != NULL && w->sched->doors.at_call != NULL)
-		return hd__fd_refuse();
-	int err = hd__begin_wait(&w, until);
+	int err = hd__io_begin(until);
 	if (err != 0)
 		return err;
-	hd__leave_quietly(w);
 	wait_for(&wait, until);
 	if (wait.answer <= 0)
 		return wait.answer;
