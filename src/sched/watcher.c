@@ -19,16 +19,17 @@
 
 #define TICK HD_MS(10)
 #define TICK_IF_CROWD HD_MS(4) /* with several workers, */
-#define TICK_IF_IDLE HD_MS(1)  /* of which one is busy and another sleeps; or if a busy one watches something outside */
+#define TICK_IF_IDLE                                                                                                           \
+	HD_MS(1) /* of which one is busy and another sleeps; or if a busy one watches something outside, at the least */
 #define EVENTS 64
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
 
 static hd_time tick(struct hd__sched *sched)
 {
-	if (ld_rlx(&sched->io) != NULL)
-		return TICK_IF_IDLE;
-	return sched->nworkers == 1 ? TICK : ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK_IF_CROWD;
+	hd_time inside = sched->nworkers == 1 ? TICK : ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK_IF_CROWD;
+	hd_time outside = ld_rlx(&sched->io) != NULL ? sched->watcher.outside : TICK;
+	return inside < outside ? inside : outside;
 }
 
 /* When to look at this worker again, no sooner than after a pause. */
@@ -60,16 +61,17 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 	w->seen.alarm = alarm;
 }
 
-/* Tells a busy worker that has not made enough switches to look outside by itself. What happens to what a deaf one watches is delivered
- * here, if another worker can run the processes that this wakes. */
-static void look_outside(struct hd__sched *sched, struct hd_worker *w)
+/* Tells a busy worker that has not made enough switches to look outside by itself every millisecond. What happens to what a deaf one watches is
+ * delivered here, if another worker can run the processes that this wakes. Returns whether the worker needs the watcher. */
+static bool look_outside(struct hd__sched *sched, struct hd_worker *w)
 {
 	uint32_t attention = ld_seq(&w->attention);
 	uint64_t switches = ld_rlx(&w->stats.switches) - w->seen.switches;
 	struct hd__happening events[EVENTS];
 
-	if (attention & HD__ASLEEP || switches >= HD__LOOK_EVERY || ld_acq(&w->watched) == NULL)
-		return;
+	if (attention & HD__ASLEEP || ld_acq(&w->watched) == NULL ||
+	    switches >= (uint64_t)(HD__LOOK_EVERY * (sched->watcher.outside / TICK_IF_IDLE)))
+		return false;
 	if (!(attention & HD__OUTSIDE))
 		hd__raise(w, HD__OUTSIDE);
 	else if (switches == 0 && ld_rlx(&sched->board.idlers) > 0) {
@@ -77,6 +79,18 @@ static void look_outside(struct hd__sched *sched, struct hd_worker *w)
 		if (ld_seq(&w->attention) & HD__ASLEEP) /* meanwhile; and if its bell has rung, we have heard it in its place */
 			sched->doors.poller->wake(w);
 	}
+	return true;
+}
+
+/* While all workers look often enough by themselves, the watcher would only take their CPU away: it comes less and less often. */
+static void look_outside_all(struct hd__sched *sched)
+{
+	hd_time *pause = &sched->watcher.outside;
+	bool needed = false;
+
+	for (unsigned i = 0; i < sched->nworkers; i++)
+		needed |= look_outside(sched, &sched->workers[i]);
+	*pause = needed ? TICK_IF_IDLE : *pause < TICK_IF_CROWD ? 2 * *pause : *pause;
 }
 
 /* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became
@@ -126,8 +140,7 @@ static void *watch(void *arg)
 		for (unsigned i = 0; i < sched->nworkers; i++)
 			look(watcher, &sched->workers[i], now);
 		if (ld_rlx(&sched->io) != NULL)
-			for (unsigned i = 0; i < sched->nworkers; i++)
-				look_outside(sched, &sched->workers[i]);
+			look_outside_all(sched);
 		if (sched->nworkers > 1)
 			for (unsigned i = 0; i < sched->nworkers; i++)
 				look_into_lane(sched, &sched->workers[i], now);
@@ -155,7 +168,7 @@ static void *watch(void *arg)
 
 int hd__watcher_start(struct hd__sched *sched)
 {
-	sched->watcher = (struct hd__watcher){ .pause = PAUSE_MIN };
+	sched->watcher = (struct hd__watcher){ .pause = PAUSE_MIN, .outside = TICK_IF_IDLE };
 	return hd__os_thread_start(&sched->watcher.thread, "heddle-watcher", false, watch, sched);
 }
 

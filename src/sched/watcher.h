@@ -17,11 +17,12 @@ struct hd__seen {
 };
 
 struct hd__watcher {
-	hd_time until;	/* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
-	uint32_t kicks; /* the futex word */
-	hd_time pause;	/* its own */
-	bool searching; /* board.searching was up at its last look; its own */
-	bool quit;	/* SIGQUIT has come; set by a signal handler on any thread */
+	hd_time until;	 /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
+	uint32_t kicks;	 /* the futex word */
+	hd_time pause;	 /* its own */
+	hd_time outside; /* its own: at most so long between two looks at workers that watch something outside */
+	bool searching;	 /* board.searching was up at its last look; its own */
+	bool quit;	 /* SIGQUIT has come; set by a signal handler on any thread */
 	bool stop;
 	struct hd__thread thread;
 };

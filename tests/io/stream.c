@@ -2,9 +2,11 @@
 #include <errno.h>
 #include <heddle.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "base/atomic.h"
 #include "io/common.h"
 
 /* ---- a stream arrives as it was sent, whatever the sizes ---- */
@@ -381,4 +383,53 @@ HD_TEST(io_close_wakes_all_that_wait)
 	WORKERS(w)
 	for (int i = 0; i < 10; i++)
 		run_on(w, close_under_waiters, NULL);
+}
+
+/* The worker switches so often that it looks outside by itself, and the watcher leaves it alone; then a process computes, and only comes by
+ * safe points. */
+static void *yield_often(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < hd_scaled(200000); i++)
+		hd_yield();
+	return NULL;
+}
+
+static bool heard;
+
+static void *hear(void *fd)
+{
+	char c;
+
+	CHECK_EQ(hd_read(*(int *)fd, &c, 1, HD_FOREVER), 1);
+	st_rel(&heard, true);
+	return NULL;
+}
+
+static void *compute_after_switches(void *arg)
+{
+	int pair[2];
+
+	(void)arg;
+	CHECK_EQ(hd_pipe(pair), 0);
+	st_rel(&heard, false);
+	hd_pid reader = hd_spawn_at(60, hear, &pair[0]);
+	when_it_waits(reader, HD_WAIT_FD_READ);
+	hd_pid other = spawned(yield_often, NULL);
+	yield_often(NULL);
+	joined(other);
+	CHECK_EQ(write(pair[1], "x", 1), 1);
+	while (!ld_acq(&heard))
+		hd_checkpoint();
+	joined(reader);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	CHECK_EQ(hd_close(pair[1]), 0);
+	return NULL;
+}
+
+HD_TEST(io_worker_that_computes_after_many_switches_hears_of_the_outside)
+{
+	if (!hd_is_simulated()) /* its pipes are not the kernel's */
+		WORKERS(w)
+	run_on(w, compute_after_switches, NULL);
 }
