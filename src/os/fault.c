@@ -11,14 +11,16 @@ static struct {
 } faults[HD__FAULTS];
 
 bool (*hd__fault_door)(enum hd__fault kind);
+bool hd__fault_possible;
 
 void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on)
 {
 	faults[kind].from_then_on = from_then_on;
-	st_rel(&faults[kind].countdown, nth); /* pairs with strikes's acquire: publishes from_then_on */
+	st_rel(&faults[kind].countdown, nth); /* pairs with hd__fault_decide's acquire: publishes from_then_on */
+	st_rel(&hd__fault_possible, true);    /* pairs with hd__fault_strikes: publishes the countdown */
 }
 
-bool hd__fault_strikes(enum hd__fault kind)
+bool hd__fault_decide(enum hd__fault kind)
 {
 	unsigned n = ld_acq(&faults[kind].countdown);
 	bool (*door)(enum hd__fault kind) = ld_acq(&hd__fault_door); /* a test may take it away at any time */

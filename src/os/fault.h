@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/atomic.h"
+
 enum hd__fault {
 	HD__FAULT_ALLOC,   /* malloc */
 	HD__FAULT_MAP,	   /* mmap */
@@ -26,7 +28,16 @@ void hd__fault_arm(enum hd__fault kind, unsigned nth, bool from_then_on);
 /* Decides, instead of what is armed, whether a call of a kind fails; NULL: what is armed decides. */
 extern bool (*hd__fault_door)(enum hd__fault kind);
 
+/* A kind has been armed, ever. */
+extern bool hd__fault_possible;
+
+/* As hd__fault_strikes, when it is possible at all. */
+bool hd__fault_decide(enum hd__fault kind);
+
 /* Asked by os/ at each call: should this one fail? */
-bool hd__fault_strikes(enum hd__fault kind);
+static inline bool hd__fault_strikes(enum hd__fault kind)
+{
+	return unlikely(ld_acq(&hd__fault_possible) || ld_acq(&hd__fault_door) != NULL) && hd__fault_decide(kind);
+}
 
 #endif

@@ -15,6 +15,7 @@
 #include "arch/carry.h"
 #include "arch/valgrind.h"
 #include "base/atomic.h"
+#include "call.h"
 #include "os/clock.h"
 #include "os/fault.h"
 
@@ -88,52 +89,54 @@ bool hd__os_is_ready(int fd, bool writes)
 }
 
 /* The C library's recv and send are points where pthread_cancel may strike, and prepare for that: some 40 ns each time. No thread of ours is
- * cancelled so, and so the kernel is called directly; but sanitizers must see these calls. */
+ * cancelled so, and so the kernel is called directly; but sanitizers must see these calls. Both answer in heddle's way. */
 static ssize_t receive(int fd, void *data, size_t n)
 {
-	return unlikely(hd__sanitized) ? recv(fd, data, n, MSG_DONTWAIT)
-				       : syscall(SYS_recvfrom, fd, data, n, MSG_DONTWAIT, NULL, NULL);
+	if (unlikely(hd__sanitized)) {
+		int saved = errno;
+		return answer(recv(fd, data, n, MSG_DONTWAIT), saved);
+	}
+	return hd__arch_call_kernel(SYS_recvfrom, fd, (long)data, (long)n, MSG_DONTWAIT, 0, 0);
 }
 
 static ssize_t transmit(int fd, const void *data, size_t n)
 {
-	return unlikely(hd__sanitized) ? send(fd, data, n, MSG_DONTWAIT | MSG_NOSIGNAL)
-				       : syscall(SYS_sendto, fd, data, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+	if (unlikely(hd__sanitized)) {
+		int saved = errno;
+		return answer(send(fd, data, n, MSG_DONTWAIT | MSG_NOSIGNAL), saved);
+	}
+	return hd__arch_call_kernel(SYS_sendto, fd, (long)data, (long)n, MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
 }
 
 ssize_t hd__os_read(int fd, enum hd__how how, const struct iovec *iov, int n)
 {
-	int saved = errno;
-	struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
-	struct iovec one = *iov;
-
 	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
 		return -EINTR;
-	if (unlikely(hd__fault_strikes(HD__FAULT_SHORT)) && one.iov_len > 1) {
-		one.iov_len = 1;
-		return hd__os_read(fd, how, &one, 1);
+	if (unlikely(hd__fault_strikes(HD__FAULT_SHORT)) && iov->iov_len > 1)
+		return hd__os_read(fd, how, &(struct iovec){ iov->iov_base, 1 }, 1);
+	if (likely(how == HD__BY_SOCKET && n == 1))
+		return receive(fd, iov->iov_base, iov->iov_len);
+	int saved = errno;
+	if (how == HD__BY_SOCKET) {
+		struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
+		return answer(recvmsg(fd, &message, MSG_DONTWAIT), saved);
 	}
-	if (how == HD__BY_SOCKET)
-		return answer(n == 1 ? receive(fd, iov->iov_base, iov->iov_len) : recvmsg(fd, &message, MSG_DONTWAIT), saved);
 	return answer(how == HD__BY_NOWAIT ? preadv2(fd, iov, n, -1, RWF_NOWAIT) : readv(fd, iov, n), saved);
 }
 
 ssize_t hd__os_write(int fd, enum hd__how how, const struct iovec *iov, int n)
 {
-	int saved = errno;
-	struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
-	struct iovec one = *iov;
-
 	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
 		return -EINTR;
-	if (unlikely(hd__fault_strikes(HD__FAULT_SHORT)) && one.iov_len > 1) {
-		one.iov_len = 1;
-		return hd__os_write(fd, how, &one, 1);
+	if (unlikely(hd__fault_strikes(HD__FAULT_SHORT)) && iov->iov_len > 1)
+		return hd__os_write(fd, how, &(struct iovec){ iov->iov_base, 1 }, 1);
+	if (likely(how == HD__BY_SOCKET && n == 1))
+		return transmit(fd, iov->iov_base, iov->iov_len);
+	int saved = errno;
+	if (how == HD__BY_SOCKET) {
+		struct msghdr message = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n };
+		return answer(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL), saved);
 	}
-	if (how == HD__BY_SOCKET)
-		return answer(n == 1 ? transmit(fd, iov->iov_base, iov->iov_len)
-				     : sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL),
-			      saved);
 	return answer(how == HD__BY_NOWAIT ? pwritev2(fd, iov, n, -1, RWF_NOWAIT) : writev(fd, iov, n), saved);
 }
 
