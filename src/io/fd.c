@@ -157,13 +157,39 @@ static void happened(struct hd__sched *sched, struct hd_worker *w, const struct 
 		hd__fd_tell(w, f, generation, HD__GRANTED);
 }
 
-/* With thousands of connections their records are not in the cache. They are fetched together, not one after the other. */
+/* With thousands of connections neither their records are in the cache, nor the processes that wait. They are fetched some together, not one after the
+ * other: first the records, then what these tell of their processes. */
+#define TOGETHER 16
+
+static void fetch(struct hd__sched *sched, const struct hd__happening *events, int n)
+{
+	struct hd_process *readers[TOGETHER];
+
+	for (int i = 0; i < n; i++) {
+		struct hd__fd *f = record_of(sched, &events[i]);
+		__builtin_prefetch(&f->reading, 1);
+		__builtin_prefetch(&f->writing, 1);
+	}
+	for (int i = 0; i < n; i++) {
+		readers[i] = hd__table_find(&sched->table, ld_rlx(&record_of(sched, &events[i])->reading.owner));
+		if (readers[i] != NULL) {
+			__builtin_prefetch(readers[i], 1);
+			__builtin_prefetch((char *)readers[i] + 64, 1);
+		}
+	}
+	for (int i = 0; i < n; i++)
+		if (readers[i] != NULL)
+			__builtin_prefetch(ld_rlx(&readers[i]->waiter), 1);
+}
+
 void hd__fds_happened(struct hd__sched *sched, struct hd_worker *w, const struct hd__happening *events, int n)
 {
-	for (int i = 0; i < n; i++)
-		__builtin_prefetch(&record_of(sched, &events[i])->reading, 1);
-	for (int i = 0; i < n; i++)
-		happened(sched, w, &events[i]);
+	for (int i = 0; i < n; i += TOGETHER) {
+		int end = n - i < TOGETHER ? n : i + TOGETHER;
+		fetch(sched, events + i, end - i);
+		for (int k = i; k < end; k++)
+			happened(sched, w, &events[k]);
+	}
 }
 
 /* ---- which set has it ---- */

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#define STACK_LINES 12 /* cache lines, from where it waits up to the frame of its own function */
+
 /* ---- what the kernel says ---- */
 
 void hd__op_hear(struct hd_worker *w, struct hd__flow *flow, uint32_t generation)
@@ -50,6 +52,20 @@ static void leave_head(struct hd_worker *w, struct hd_waiter *x)
 
 static const struct hd__wait_ops at_head = { .left = leave_head };
 
+/* Has the stack of the process that will run next fetched, while the caller is in the kernel: with thousands of connections it is not in the cache. A
+ * hint, from outside the lane: that process may be another worker's by now, and its stack be gone. A control block is always there, and to fetch
+ * from an address that does not exist does nothing. */
+static void fetch_next(struct hd_worker *w)
+{
+	struct hd_process *next = hd__runq_peek(&w->runq);
+
+	if (next == NULL)
+		return;
+	const char *sp = ld_rlx(&next->context.sp);
+	for (int i = 0; i < STACK_LINES; i++)
+		__builtin_prefetch(sp + 64 * i, 1);
+}
+
 /* In the caller's turn. Returns 0 when the flow is worth a try; -ECANCELED, and hd__heed must follow. */
 static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct hd__op *op, uint32_t edges, hd_time until)
 {
@@ -70,9 +86,15 @@ static int wait_for_kernel(struct hd__fd *f, struct hd__flow *flow, const struct
 		return err;
 	}
 	flow->waits = true;
-	struct hd_waiter x = {
-		.ahead = true, .rules = HD__HEEDS_LATER, .ops = &at_head, .data = flow, .number = (unsigned)op->fd
-	};
+	struct hd_waiter x; /* set field by field, as in hd__park: this is a hot path */
+	x.several = x.boosts = false;
+	x.ahead = true;
+	x.behind = NULL;
+	x.rules = HD__HEEDS_LATER;
+	x.ops = &at_head;
+	x.owner = NULL;
+	x.data = flow;
+	x.number = (unsigned)op->fd;
 	st_rel(&w->outside, w->outside + 1); /* pairs with hd__awaits_outside */
 	enum hd_wait by_way = op->way == HD__READING ? HD_WAIT_FD_READ : HD_WAIT_FD_WRITE;
 	err = hd__park_as(w, &x, &flow->waiters, until, op->why != 0 ? op->why : by_way, NULL);
@@ -98,6 +120,8 @@ static ssize_t go_on(struct hd__fd *f, struct hd__flow *flow, struct hd__op *op,
 			continue; /* the process that has the other turn has found another descriptor there */
 		bool try = flow->drained != edges + 1 || last || how == HD__BY_FILE || op->apart;
 		op->offered = op->wanted;
+		if (op->way == HD__WRITING)
+			fetch_next(hd__self()); /* sending is what takes the kernel longest */
 		n = try ? op->attempt(op, how) : -EAGAIN;
 		if (likely(n >= 0)) {
 			done += n;

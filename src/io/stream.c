@@ -63,15 +63,22 @@ static ssize_t attempt(struct hd__op *op, enum hd__how how)
 	return likely(how != HD__BY_THREAD) ? move(op, how) : hd__op_on_thread(op, move_on_thread);
 }
 
-static ssize_t run(struct hd__op *op, const struct iovec *iov, int n, hd_time until)
+/* Sets what an operation of this kind needs, field by field: this is a hot path. */
+static ssize_t run(struct hd__op *op, int fd, enum hd__way way, bool whole, const struct iovec *iov, int n, hd_time until)
 {
 	ssize_t all = n < 0 ? -EINVAL : hd__iov_sum(iov, (size_t)n);
 
 	if (all < 0)
 		return all;
 	op->attempt = attempt;
+	op->fd = fd;
+	op->way = way;
+	op->why = 0;
+	op->whole = whole;
 	op->by_count = true;
+	op->apart = false;
 	op->wanted = op->all = (size_t)all;
+	op->err = 0;
 	op->iov = iov;
 	op->n = n;
 	return hd__fd_do(op, until);
@@ -79,8 +86,8 @@ static ssize_t run(struct hd__op *op, const struct iovec *iov, int n, hd_time un
 
 static ssize_t transfer(int fd, enum hd__way way, const struct iovec *iov, int n, bool whole, hd_time until)
 {
-	struct hd__op op = { .fd = fd, .way = way, .whole = whole };
-	return run(&op, iov, n, until);
+	struct hd__op op;
+	return run(&op, fd, way, whole, iov, n, until);
 }
 
 static ssize_t transfer_one(int fd, enum hd__way way, void *data, size_t n, bool whole, hd_time until)
@@ -116,9 +123,9 @@ ssize_t hd_writev(int fd, const struct iovec *iov, int n, hd_time until)
 
 int hd_write_all(int fd, const void *data, size_t n, hd_time until)
 {
-	struct hd__op op = { .fd = fd, .way = HD__WRITING, .whole = true };
+	struct hd__op op;
 	struct iovec one = { (void *)(uintptr_t)data, n };
-	ssize_t done = n > 0 ? run(&op, &one, 1, until) : 0;
+	ssize_t done = n > 0 ? run(&op, fd, HD__WRITING, true, &one, 1, until) : 0;
 
 	if (done < 0 || (size_t)done == n)
 		return done < 0 ? (int)done : 0;

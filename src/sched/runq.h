@@ -114,6 +114,15 @@ static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
 	st_rlx(&level->head, p);
 }
 
+/* The first process of the highest level, or NULL; a hint, from any thread. */
+static inline struct hd_process *hd__runq_peek(struct hd__runq *q)
+{
+	int highest = ld_rlx(&q->highest);
+	struct hd_process *only = ld_rlx(&q->only);
+
+	return only != NULL || highest == 0 ? only : ld_rlx(&hd__runq_level(q, highest)->head);
+}
+
 static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd__level *level = hd__runq_level(q, p->priority);
