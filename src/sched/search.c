@@ -49,12 +49,12 @@ static void learn_from_theft(struct hd_worker *w, hd_time now)
 
 /* Looks about, for as long as waking w would cost: for news, and for processes that have been ready behind another worker's runner for a
  * while, of which it takes half. Those that wait for less are partners of the runner, or soon run there. In any case it looks at
- * each worker once. */
+ * each worker once; and no longer than that if it watches something outside, of which it would not hear meanwhile. */
 static bool find_something(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	hd_time now = hd__clock(sched), since = now, cost = ld_rlx(&sched->wake_cost);
-	hd_time until = now + (cost < HD__SEARCH_LONG ? cost : HD__SEARCH_LONG);
+	hd_time until = now + (w->watched != NULL ? 0 : cost < HD__SEARCH_LONG ? cost : HD__SEARCH_LONG);
 	struct hd_worker *v = NULL; /* which is being watched, */
 	uint64_t ripe = 0;	    /* since it had had so many arrivals */
 	unsigned last = w->index, looks = 0;
@@ -92,6 +92,15 @@ static bool find_something(struct hd_worker *w)
 	}
 }
 
+/* What has happened to what w watches is nearer than what other workers have. */
+static bool finds_outside(struct hd_worker *w)
+{
+	if (w->watched == NULL)
+		return false;
+	hd__look_outside(w);
+	return w->runq.highest != 0;
+}
+
 bool hd__search(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
@@ -100,8 +109,11 @@ bool hd__search(struct hd_worker *w)
 	if (!w->crowd)
 		return false;
 	if (!woken) {
-		if ((w->search.luck == 0 && ++w->search.gloom % RARELY != 0) || ld_rlx(&sched->board.searching) ||
-		    xchg_acq(&sched->board.searching, true))
+		if ((w->search.luck == 0 && ++w->search.gloom % RARELY != 0) || ld_rlx(&sched->board.searching))
+			return false;
+		if (finds_outside(w))
+			return true;
+		if (xchg_acq(&sched->board.searching, true))
 			return false;
 		w->search.on = true;
 	}
