@@ -63,7 +63,8 @@ HD_API HD_MUST_USE int hd_fd_poll(struct pollfd *fds, size_t n, hd_time until);
 HD_API HD_MUST_USE int hd_fd_select(int nfds, fd_set *readable, fd_set *writable, fd_set *urgent, hd_time until);
 
 /* Closes fd. Calls of other processes that wait for it, or begin, answer -EBADF. Closes it also when the caller was cancelled: no
- * cancellation point. Returns 0, or -EBADF, -EIO and their like, and the number is free in any case but -EBADF. Any thread. */
+ * cancellation point. The caller waits where close(2) would: with SO_LINGER, until the other side has what was written. Returns 0, or -EBADF, -EIO
+ * and their like, and the number is free in any case but -EBADF. Any thread. */
 HD_API int hd_close(int fd);
 
 /* fd was closed, or is about to be, by other means than hd_close: what heddle knows of the number is forgotten, and calls that wait for

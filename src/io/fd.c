@@ -14,6 +14,7 @@
 #include <heddle/io.h>
 
 #include "base/assert.h"
+#include "io/pool.h"
 #include "io/ring.h"
 #include "os/memory.h"
 #include "sched/gate.h"
@@ -315,13 +316,40 @@ bool hd__fd_is_another(struct hd__fd *f, uint32_t generation)
 	return ld_acq(&f->reading.generation) != generation;
 }
 
+/* The last close(2) of a socket with SO_LINGER waits until what was written has arrived. The process waits for that, and a thread makes the call. */
+struct lingering {
+	struct hd__job job;
+	int fd;
+};
+
+static void close_on_thread(struct hd__job *job)
+{
+	hd__os_close(((struct lingering *)job)->fd);
+}
+
+/* A second descriptor, to be closed by close_second when the number has been given back; -1: there is no need. */
+static int second_if_lingers(const struct hd__fd *f, int fd)
+{
+	enum hd__how how = f != NULL ? ld_rlx(&f->how) : HD__HOW_UNKNOWN;
+	bool may = how == HD__HOW_UNKNOWN || (how == HD__BY_SOCKET && ld_rlx(&f->stream));
+	return may && hd__self() != NULL ? hd__os_dup_if_lingers(fd) : -1;
+}
+
+static void close_second(int fd, int number)
+{
+	struct lingering l = { .job = { .run = close_on_thread, .number = (unsigned)number }, .fd = fd };
+
+	if (fd >= 0)
+		hd__pool_run_to_its_end(&l.job, HD_WAIT_FD_CLOSE);
+}
+
 /* Everything that is known of fd is forgotten, and whatever waits for it answers -EBADF; with `closes` it is closed, too. An operation that
  * begins in the middle of this finds its marks, until the number is no descriptor: if it could begin before, it would wait for what is then
  * closed, and the kernel would never tell it. The number may be given out again while f->lock is held: see be_born. On a process, outside
  * its lane, or a plain thread inside the gate. */
 static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes)
 {
-	int err = 0;
+	int err = 0, second = -1;
 
 	for (int way = 0; way < 2; way++) {
 		struct hd_worker *w = hd__enter_call();
@@ -338,6 +366,8 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes
 	hd__uses_close(sched, &f->uses, fd);
 	for (int way = 0; way < 2; way++)
 		hd__turn_take_last(hd__enter_call(), hd__flow_of(f, (enum hd__way)way), fd);
+	if (closes)
+		second = second_if_lingers(f, fd);
 	hd__lock(&f->lock);
 	hd__poller_unwatch(sched, f->poller, fd);
 	st_rlx(&f->how, HD__HOW_UNKNOWN);
@@ -353,6 +383,7 @@ static int forget(struct hd__sched *sched, struct hd__fd *f, int fd, bool closes
 	hd__turn_begin_anew(&f->writing);
 	hd__turn_begin_anew(&f->reading); /* last: it says whether another process or thread may begin to close */
 	hd__unlock(&f->lock);
+	close_second(second, fd);
 	return err;
 }
 
@@ -401,9 +432,11 @@ static int forget_or_close(int fd, bool closes)
 	int err;
 	struct hd__fd *f = find_made(sched, fd, &err);
 
-	if (f == NULL)
-		err = err == 0 && closes ? hd__os_close(fd) : err;
-	else
+	if (f == NULL && err == 0 && closes) {
+		int second = second_if_lingers(NULL, fd);
+		err = hd__os_close(fd);
+		close_second(second, fd);
+	} else if (f != NULL)
 		do {
 			generation = ld_acq(&f->reading.generation);
 			err = forget(sched, f, fd, closes);

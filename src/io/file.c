@@ -55,7 +55,7 @@ static void run(struct hd__job *job)
 static ssize_t make_on_thread(struct call *c, bool for_ever, hd_time until, enum hd_wait why)
 {
 	c->job.run = run;
-	c->job.kind = for_ever ? HD__JOB_INTERRUPTIBLE : HD__JOB_WAITED_FOR;
+	c->job.kind = for_ever ? HD__JOB_INTERRUPTIBLE : c->only_tries ? HD__JOB_STOPPABLE : HD__JOB_WAITED_FOR;
 	c->job.number = c->fd >= 0 ? (unsigned)c->fd : (unsigned)-1;
 	int err = hd__pool_run_heeds_later(&c->job, until, why);
 	if (unlikely(err == -EAGAIN || err == -ENOMEM)) {
@@ -107,7 +107,7 @@ static ssize_t go_on(struct call *c, bool for_ever, hd_time until, enum hd_wait 
 {
 	struct hd__use in_use;
 	struct hd__fd *f;
-	ssize_t answer = use(&in_use, c->fd, for_ever ? &c->job : NULL, &f);
+	ssize_t answer = use(&in_use, c->fd, for_ever || c->only_tries ? &c->job : NULL, &f);
 
 	if (answer != 0)
 		return answer;
@@ -243,7 +243,8 @@ ssize_t hd_pwrite(int fd, const void *data, size_t n, off_t offset, hd_time unti
 
 /* ---- opening ---- */
 
-/* -EAGAIN: it may wait for ever, and c->only_tries. If the path becomes a FIFO's between the two calls, it waits for ever nevertheless. */
+/* -EAGAIN: it may wait for ever, and c->only_tries. If the path becomes a FIFO's between the two calls, it waits nevertheless, on one of the pool's
+ * threads, and can be interrupted. */
 static ssize_t make_open(struct call *c)
 {
 	if (c->only_tries && hd__os_may_open_for_ever(c->fd, c->path, c->flags))
@@ -254,13 +255,30 @@ static ssize_t make_open(struct call *c)
 	return fd;
 }
 
+/* The process is gone, and so is the one that would close it. */
+static void undo_open(struct hd__job *job)
+{
+	struct call *c = (struct call *)job;
+
+	if (c->answer >= 0)
+		hd__os_close((int)c->answer);
+}
+
 int hd_openat(int dir, const char *path, int flags, mode_t mode, hd_time until)
 {
-	struct call c = { .make = make_open, .fd = dir, .path = path, .flags = flags, .mode = mode, .only_tries = true };
+	struct call c = { .job.drop = undo_open,
+			  .make = make_open,
+			  .fd = dir,
+			  .path = path,
+			  .flags = flags,
+			  .mode = mode,
+			  .only_tries = true };
 	ssize_t fd = perform(&c, false, until, HD_WAIT_FILE_OPEN);
 
 	if (fd == -EAGAIN && c.only_tries) {
-		c = (struct call){ .make = make_open, .fd = dir, .path = path, .flags = flags, .mode = mode };
+		c = (struct call){
+			.job.drop = undo_open, .make = make_open, .fd = dir, .path = path, .flags = flags, .mode = mode
+		};
 		fd = perform(&c, true, until, HD_WAIT_FILE_OPEN);
 	}
 	return hd__fd_born_as((int)fd, &c.nature);

@@ -4,9 +4,9 @@
  *   QUEUED ------------------> RUNNING ------------------> DONE           goes on, if it waits
  *      |                          |
  *      | called off: `left`       +-- called off, WAITED_FOR: it waits on
- *      v                          +-- called off, INTERRUPTIBLE: it waits on, and interrupts the thread every now and then
+ *      v                          +-- called off, INTERRUPTIBLE, STOPPABLE: it waits on, and interrupts the thread every now and then
  *   the process takes it back     +-- called off, ABANDONABLE: it leaves; the thread drops the job
- *                                 +-- the runtime ends: forsaken; its stack is unmapped by the thread, after the job
+ *                                 +-- the runtime ends: forsaken; the thread undoes the job, and unmaps its stack
  *
  * Owns:       the threads, and every job from hd__pool_run to its end.
  * Invariant:  jobs begin in the order in which they came. A job is queued only if a thread will come for it. The threads
@@ -126,6 +126,11 @@ static void settle_locked(struct hd__pool *pool, struct hd__job *job)
 	struct hd_waiter *x = job->waiter;
 
 	if (job->forsaken) {
+		if (job->drop != NULL) {
+			unlock(pool);
+			job->drop(job);
+			lock(pool);
+		}
 		job->state = HD__JOB_DONE;
 		if (pool->gone) /* else hd__pool_end does it */
 			hd__kept_drop(&job->kept);
@@ -153,18 +158,18 @@ static void run_locked(struct thread *me, struct hd__job *job)
 {
 	struct hd__pool *pool = me->pool;
 	unsigned forks_before = forks;
-	bool endless = job->kind == HD__JOB_INTERRUPTIBLE;
+	bool endless = job->kind == HD__JOB_INTERRUPTIBLE, hears = endless || job->kind == HD__JOB_STOPPABLE;
 
 	job->state = HD__JOB_RUNNING;
 	me->job = job;
 	unlock(pool);
 	hd__learn(job);
-	if (endless)
+	if (hears)
 		hd__os_interrupt_hear(true);
 	job->run(job);
 	if (forks != forks_before)
 		exit(0); /* a forked child came back: as with threads, its last one has ended */
-	if (endless)
+	if (hears)
 		hd__os_interrupt_hear(false); /* a late interrupt waits for the next such job, which it does no harm */
 	hd__publish(job);
 	lock(pool);
@@ -437,6 +442,18 @@ int hd__pool_run(struct hd__job *job, hd_time until, enum hd_wait why)
 	return err;
 }
 
+void hd__pool_run_to_its_end(struct hd__job *job, enum hd_wait why)
+{
+	struct hd_worker *w = hd__self();
+
+	job->process = w->current;
+	if (w->sched->doors.at_call != NULL || submit(w->sched->pool, job) != 0)
+		job->run(job);
+	else
+		see_to_its_end(w->sched->pool, job, 0, why);
+	hd__learn(job);
+}
+
 /* ---- the runtime ---- */
 
 bool hd__pool_is_busy(struct hd__pool *pool, uint64_t *jobs)
@@ -472,7 +489,7 @@ void hd__pool_forsake(struct hd__sched *sched)
 		pool->forsaken = job;
 		hd__stacks_keep(&sched->stacks[p->stack_class], &job->kept, p->stack);
 		st_rlx(&p->stack, NULL);
-		if (job->kind == HD__JOB_INTERRUPTIBLE) {
+		if (job->kind != HD__JOB_WAITED_FOR) {
 			st_rel(&job->stop, -ECANCELED); /* pairs with hd__job_stop */
 			hd__os_interrupt(&t->thread);
 		}

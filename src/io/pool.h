@@ -10,16 +10,19 @@
 enum hd__job_kind {
 	HD__JOB_WAITED_FOR, /* its process waits for its end, whatever comes: it uses the stack of that process */
 	HD__JOB_INTERRUPTIBLE, /* as HD__JOB_WAITED_FOR, but its thread is interrupted, again and again: a system call that may block for ever answers EINTR */
+	HD__JOB_STOPPABLE, /* as HD__JOB_INTERRUPTIBLE, but it hardly ever blocks for long: so it has no thread beside those of the others */
 	HD__JOB_ABANDONABLE /* it has all that it uses on the heap: its process leaves at once, and the thread drops the job at its end */
 };
 
 enum hd__job_state { HD__JOB_QUEUED, HD__JOB_RUNNING, HD__JOB_DONE };
 
 struct hd__job {
-	void (*run)(struct hd__job *job);  /* on a thread of the pool */
-	void (*drop)(struct hd__job *job); /* ABANDONABLE: frees it; on any thread */
+	void (*run)(struct hd__job *job); /* on a thread of the pool */
+	void (*drop)(
+		struct hd__job *
+			job); /* ABANDONABLE: frees it. Else, or NULL: undoes it, if the runtime has ended over it. On any thread */
 	enum hd__job_kind kind;
-	int stop; /* INTERRUPTIBLE: 0; -ECANCELED, -ETIMEDOUT, -EBADF: it should end soon. Written under the lock, read by the job (hd__job_stop) */
+	int stop; /* INTERRUPTIBLE, STOPPABLE: 0; -ECANCELED, -ETIMEDOUT, -EBADF: it should end soon. Written under the lock, read by the job (hd__job_stop) */
 	unsigned number; /* of the descriptor that it is about, for hd_process_info */
 
 	/* the pool's, under its lock */
@@ -42,7 +45,10 @@ int hd__pool_run(struct hd__job *job, hd_time until, enum hd_wait why);
  * must. */
 int hd__pool_run_heeds_later(struct hd__job *job, hd_time until, enum hd_wait why);
 
-/* An INTERRUPTIBLE job, which has not ended, should end soon; its thread is interrupted. That may come just before its system call, and be
+/* Runs a WAITED_FOR job, and waits for its end, whatever comes: no cancellation point. If there is no thread for it, the caller's runs it. On a process. */
+void hd__pool_run_to_its_end(struct hd__job *job, enum hd_wait why);
+
+/* An INTERRUPTIBLE or STOPPABLE job, which has not ended, should end soon; its thread is interrupted. That may come just before its system call, and be
  * lost: so it is said again, until the job ends. Any thread. */
 void hd__pool_interrupt(struct hd__pool *pool, struct hd__job *job, int why);
 

@@ -53,6 +53,9 @@ ssize_t hd__os_file_move(int fd, bool writes, const struct iovec *iov, int n, in
 int hd__os_openat(int dir, const char *path, int flags, unsigned mode)
 {
 	int saved = errno;
+
+	if (unlikely(hd__fault_strikes(HD__FAULT_EINTR)))
+		return -EINTR;
 	return (int)answer(openat(dir, path, flags | O_CLOEXEC, (mode_t)mode), saved);
 }
 

@@ -256,6 +256,18 @@ static int out_of_the_way(int fd)
 	return high;
 }
 
+int hd__os_dup_if_lingers(int fd)
+{
+	int saved = errno;
+	struct linger linger;
+	socklen_t size = sizeof linger;
+	bool lingers = getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 && linger.l_onoff && linger.l_linger > 0;
+	int copy = lingers ? fcntl(fd, F_DUPFD_CLOEXEC, ABOVE) : -1;
+
+	errno = saved;
+	return copy;
+}
+
 int hd__os_outside_init(struct hd__outside *o)
 {
 	int saved = errno;

@@ -51,6 +51,8 @@ int hd__os_pipe(int fds[2]);
 int hd__os_socket(int domain, int type, int protocol);
 int hd__os_socketpair(int domain, int type, int fds[2]);
 int hd__os_close(int fd);
+int hd__os_dup_if_lingers(
+	int fd); /* a second descriptor of a socket with SO_LINGER, whose last close may wait; -1: it does not, or none can be had */
 
 /* Waits, on the calling thread, until one of them is ready. */
 int hd__os_poll(struct pollfd *fds, unsigned n, hd_time until);

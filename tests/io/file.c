@@ -845,3 +845,103 @@ HD_WORKERS_TEST(file_is_spliced_through_a_pipe)
 	CHECK_EQ(hd_close(file), 0);
 	(void)workers;
 }
+
+/* ---- an open that turns out otherwise ---- */
+
+static long turns; /* of a file into a FIFO that are left */
+
+/* hd_open has seen a file of that name, and is about to open it. */
+static bool turn_into_fifo(enum hd__fault kind)
+{
+	if (kind == HD__FAULT_EINTR && value_of(&turns) > 0) {
+		add(&turns, -1);
+		CHECK_EQ(unlink(fifo), 0);
+		CHECK_EQ(mkfifo(fifo, 0600), 0);
+	}
+	return false;
+}
+
+static void *open_what_turns(void *arg)
+{
+	(void)arg;
+	return (void *)(long)hd_open(fifo, O_RDONLY, 0, HD_FOREVER);
+}
+
+HD_WORKERS_TEST(file_that_becomes_a_fifo_while_it_is_opened_is_called_off)
+{
+	NOT_SIMULATED();
+	new_fifo();
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(unlink(fifo), 0);
+		CHECK_EQ(close(open(fifo, O_CREAT | O_WRONLY, 0600)), 0);
+		set(&turns, 1);
+		st_rel(&hd__fault_door, turn_into_fifo);
+		if (i == 0) {
+			CHECK_EQ(hd_open(fifo, O_RDONLY, 0, hd_after(HD_MS(20))), -ETIMEDOUT);
+		} else {
+			hd_pid pid = spawned(hd_spawn(open_what_turns, NULL));
+			while (value_of(&turns) > 0)
+				CHECK_EQ(hd_sleep(HD_US(50)), 0);
+			CHECK_EQ(hd_cancel(pid), 0);
+			CHECK_EQ(answer_of(pid), -ECANCELED);
+		}
+		st_rel(&hd__fault_door, NULL);
+	}
+	remove_fifo();
+	(void)workers;
+}
+
+static struct hd_semaphore may_open;
+static long opens;
+
+static bool open_late(enum hd__fault kind)
+{
+	if (kind == HD__FAULT_EINTR) {
+		add(&opens, 1);
+		CHECK_EQ(hd_semaphore_wait(&may_open, HD_FOREVER), 0);
+	}
+	return false;
+}
+
+/* The other side of a FIFO tells whether one is open for reading; with O_NONBLOCK it is opened like a file. */
+static void *open_over_the_end(void *arg)
+{
+	(void)arg;
+	int fd = hd_open(fifo, O_RDONLY | O_NONBLOCK, 0, HD_FOREVER);
+	CHECK(fd < 0 && !"a process went on though the runtime had ended");
+	return NULL;
+}
+
+static void *end_over_an_open(void *arg)
+{
+	(void)arg;
+	spawned(hd_spawn(open_over_the_end, NULL));
+	while (value_of(&opens) == 0)
+		CHECK_EQ(hd_sleep(HD_US(50)), 0);
+	CHECK_EQ(hd_shutdown(3), 0);
+	return NULL;
+}
+
+static int count_threads(void)
+{
+	struct stat st;
+	CHECK_EQ(stat("/proc/self/task", &st), 0);
+	return (int)st.st_nlink - 2;
+}
+
+HD_TEST(file_that_is_opened_after_the_end_of_the_runtime_is_closed)
+{
+	NOT_SIMULATED();
+	int threads = count_threads();
+
+	new_fifo();
+	st_rel(&hd__fault_door, open_late);
+	CHECK_EQ(run_with_workers(2, end_over_an_open, NULL), 3);
+	CHECK_EQ(hd_semaphore_signal(&may_open), 0);
+	while (count_threads() > threads)
+		sched_yield();
+	st_rel(&hd__fault_door, NULL);
+	CHECK_EQ(open(fifo, O_WRONLY | O_NONBLOCK), -1);
+	CHECK_EQ(errno, ENXIO);
+	remove_fifo();
+}

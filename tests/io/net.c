@@ -206,6 +206,32 @@ HD_WORKERS_TEST(net_reset_in_mid_message_ends_reader_and_writer)
 	(void)workers;
 }
 
+static void *close_it(void *fd)
+{
+	return (void *)(long)hd_close(*(int *)fd);
+}
+
+/* With SO_LINGER, close(2) waits until the other side has all. Here that reads only when another process gets to run, on the same worker. */
+HD_WORKERS_TEST(net_close_that_lingers_lets_others_run)
+{
+	const struct linger long_enough = { .l_onoff = 1, .l_linger = 1000 };
+	static char data[MUCH];
+	int pair[2];
+
+	SKIP_IF_SIMULATED();
+	tcp_pair(pair);
+	hold_little(pair[1]);
+	CHECK_EQ(setsockopt(pair[1], SOL_SOCKET, SO_LINGER, &long_enough, sizeof long_enough), 0);
+	ssize_t sent = hd_write(pair[1], data, sizeof data, hd_after(HD_MS(10)));
+	CHECK(sent > 0 && sent < MUCH);
+	hd_pid closer = await_why(spawned(hd_spawn(close_it, &pair[1])), HD_WAIT_FD_CLOSE);
+	CHECK_EQ(hd_cancel(closer), 0); /* it is no cancellation point */
+	CHECK_EQ(hd_read_full(pair[0], data, sizeof data, HD_FOREVER), sent);
+	CHECK_EQ(result_of(closer), 0);
+	CHECK_EQ(hd_close(pair[0]), 0);
+	(void)workers;
+}
+
 /* ---- too many descriptors ---- */
 
 static void *connect_and_ask(void *arg)

@@ -278,6 +278,12 @@ int hd__os_socketpair(int domain, int type, int pair[2])
 	return new_pair(SOCKET, there, back, pair);
 }
 
+int hd__os_dup_if_lingers(int fd)
+{
+	(void)fd;
+	return -1; /* they have no SO_LINGER */
+}
+
 int hd__os_close(int fd)
 {
 	struct descriptor *d = find(fd);
