@@ -98,7 +98,7 @@ static bool finds_outside(struct hd_worker *w)
 	if (w->watched == NULL)
 		return false;
 	hd__look_outside(w);
-	return w->runq.highest != 0;
+	return ld_rlx(&w->runq.highest) != 0; /* a hint: another thread may visit the lane, and tells w then */
 }
 
 bool hd__search(struct hd_worker *w)
