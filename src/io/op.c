@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#include "arch/carry.h"
+
 #define STACK_LINES 12 /* cache lines, from where it waits up to the frame of its own function */
 
 /* ---- what the kernel says ---- */
@@ -59,7 +61,7 @@ static void fetch_next(struct hd_worker *w)
 {
 	struct hd_process *next = hd__runq_peek(&w->runq);
 
-	if (next == NULL)
+	if (next == NULL || hd__sanitized) /* TSan would have a process started by another worker at this moment be a race */
 		return;
 	const char *sp = ld_rlx(&next->context.sp);
 	for (int i = 0; i < STACK_LINES; i++)
