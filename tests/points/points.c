@@ -463,6 +463,41 @@ static long call_open(struct scene *s, hd_time until)
 	return fd < 0 ? fd : 0;
 }
 
+/* Reads of it cannot be tried without waiting, as heddle sees it; nor can appending writes, which might be made in two pieces. */
+static void file_of_the_kernel(struct scene *s)
+{
+	MUST(s->fds[0] = open("/proc/version", O_RDONLY | O_CLOEXEC));
+}
+
+static void file_to_append_to(struct scene *s)
+{
+	temporary_file(s);
+	MUST(fcntl(s->fds[0], F_SETFL, O_APPEND));
+}
+
+static long call_pread(struct scene *s, hd_time until)
+{
+	char c;
+	return hd_pread(s->fds[0], &c, 1, 0, until);
+}
+
+static long call_preadv(struct scene *s, hd_time until)
+{
+	char c;
+	return hd_preadv(s->fds[0], &(struct iovec){ &c, 1 }, 1, 0, until);
+}
+
+static long call_pwrite(struct scene *s, hd_time until)
+{
+	return hd_pwrite(s->fds[0], "x", 1, 0, until);
+}
+
+static long call_pwritev(struct scene *s, hd_time until)
+{
+	char c = 0;
+	return hd_pwritev(s->fds[0], &(struct iovec){ &c, 1 }, 1, 0, until);
+}
+
 static long call_fsync(struct scene *s, hd_time until)
 {
 	return hd_fsync(s->fds[0], until);
@@ -530,6 +565,16 @@ static long call_sendfile(struct scene *s, hd_time until)
 {
 	off_t offset = 0;
 	return hd_sendfile(s->fds[1], s->other, &offset, 1, until);
+}
+
+static long call_getnameinfo(struct scene *s, hd_time until)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	char host[256];
+	int err = hd_getnameinfo((struct sockaddr *)&address, sizeof address, host, sizeof host, NULL, 0, 0, until);
+
+	(void)s;
+	return err < HD_EAI(0) ? 0 : err;
 }
 
 static long call_getaddrinfo(struct scene *s, hd_time until)
@@ -698,6 +743,10 @@ static const struct point {
 	{ "hd_close", "nothing", HD_WAIT_NONE, empty_pipe, call_close, NULL, NO_WAIT | NO_GRANT | NO_DEADLINE },
 	{ "hd_open, a file", "a thread", HD_WAIT_FILE_OPEN, temporary_file, call_open, NULL, BUSY_POOL },
 	{ "hd_open, a FIFO", "the other side", HD_WAIT_FILE_OPEN, fifo, call_open, open_other_side, 0 },
+	{ "hd_pread", "a thread", HD_WAIT_FILE, file_of_the_kernel, call_pread, NULL, BUSY_POOL },
+	{ "hd_preadv", "a thread", HD_WAIT_FILE, file_of_the_kernel, call_preadv, NULL, BUSY_POOL },
+	{ "hd_pwrite", "a thread", HD_WAIT_FILE, file_to_append_to, call_pwrite, NULL, BUSY_POOL },
+	{ "hd_pwritev", "a thread", HD_WAIT_FILE, file_to_append_to, call_pwritev, NULL, BUSY_POOL },
 	{ "hd_fsync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fsync, NULL, BUSY_POOL },
 	{ "hd_fdatasync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fdatasync, NULL, BUSY_POOL },
 	{ "hd_msync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_msync, NULL, BUSY_POOL },
@@ -708,6 +757,7 @@ static const struct point {
 	{ "hd_tcdrain", "a terminal", HD_WAIT_FILE_SYNC, pseudo_terminal, call_tcdrain, NULL,
 	  NO_WAIT | NO_GRANT | NO_DEADLINE },
 	{ "hd_getaddrinfo", "a thread", HD_WAIT_NAME, nothing, call_getaddrinfo, NULL, BUSY_POOL },
+	{ "hd_getnameinfo", "a thread", HD_WAIT_NAME, nothing, call_getnameinfo, NULL, BUSY_POOL },
 	{ "hd_sigwait", "a signal", HD_WAIT_SIGNAL, nothing, call_sigwait, raise_signal, 0 },
 	{ "hd_waitpid, one child", "its end", HD_WAIT_CHILD, sleeping_child, call_waitpid, kill_child, 0 },
 	{ "hd_waitpid, a group", "an end", HD_WAIT_CHILD, sleeping_child, call_wait_any, kill_child, 0 },
