@@ -102,13 +102,15 @@ static void apply_wake(void *worker, struct hd_note *note)
 }
 
 /* A process whose wait w has claimed comes to w, if it may: partners that talk to each other come together. Its deadline stays behind in
- * the heap of its old home, forgotten. One that waits in several queues may still be on its stack, and stays. */
+ * the heap of its old home, forgotten. One that waits in several queues may still be on its stack, and stays then. */
 static bool adopt(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
 	struct hd_worker *before = ld_rlx(&p->home);
 
-	if (x->several || !hd__move_home(p, w))
+	if (x->several && ld_acq(&p->inner->leaving) != 0) /* pairs with hd__arrive: what p has stored is visible */
+		return false;
+	if (!hd__move_home(p, w))
 		return false;
 	uint64_t wait = ld_rlx(&p->wait);
 	while (wait >> HD__WAIT_BITS != 0) /* unless the deadline has just left the heap: see hd__wait_expired */
@@ -460,6 +462,7 @@ void hd__waits_begin(struct hd_process *me)
 {
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	me->inner->won = NULL;
+	st_rlx(&me->inner->leaving, 1); /* a thread that claims a record has its queue's lock, and so sees this */
 	st_rlx(&me->wait, HD__WAITING);
 }
 
@@ -475,9 +478,9 @@ void hd__waits_end(struct hd_process *me)
 	me->inner->records = NULL;
 }
 
-/* No thread ends the wait before the caller is off its stack, though no lock keeps it from that: the thread that claims one of the records
- * leaves a note for this worker, whose inbox is emptied inside its lane; and a process that waits in several queues is not
- * adopted. */
+/* No thread ends the wait before the caller is off its stack, though no queue's lock keeps it from that: a thread that claims one of the
+ * records while `leaving` is up leaves a note for this worker, whose inbox is emptied inside its lane. The next stack lowers `leaving`, as
+ * if it were a lock; from then on the caller may be adopted. */
 int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 {
 	struct hd_process *me = w->current;
@@ -490,6 +493,7 @@ int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 	}
 	if (until != HD_FOREVER && !past)
 		or_acq_rel(&me->wait, set_deadline(w, me, until)); /* also if it has just been decided: the wake forgets it */
+	w->release = &me->inner->leaving;
 	return sleep(w, me, why, HD__HEEDS_LATER, false, NULL);
 }
 

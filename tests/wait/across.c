@@ -238,6 +238,7 @@ HD_WORKERS_STRESS(across_half_a_million_deadlines_never_end_the_next_wait)
 static struct hd_semaphore turn[2], there[2];
 static hd_pid traveller;
 static long journeys, moved;
+static bool selects;
 
 /* Pinned, each on a worker of its own: ends the traveller's wait when it surely waits, so that its worker adopts it. */
 static void *fetch(void *arg)
@@ -256,6 +257,14 @@ static void *fetch(void *arg)
 	return arg;
 }
 
+/* In one queue, or in two. */
+static int wait_for(struct hd_semaphore *mine, struct hd_semaphore *other, hd_time until)
+{
+	struct hd_case cases[2] = { hd_case_semaphore(mine), hd_case_semaphore(other) };
+
+	return selects ? hd_select(cases, 2, until) : hd_semaphore_wait(mine, until);
+}
+
 /* Every one of its waits has a deadline, and leaves it behind in the heap of the worker that it goes away from. */
 static void *travel(void *arg)
 {
@@ -267,7 +276,7 @@ static void *travel(void *arg)
 		CHECK_EQ(hd_semaphore_signal(&turn[i % 2]), 0);
 		int err;
 		do /* where time is virtual it may jump to the deadline */
-			err = hd_semaphore_wait(&there[i % 2], hd_after(HD_SEC(3600)));
+			err = wait_for(&there[i % 2], &there[1 - i % 2], hd_after(HD_SEC(3600)));
 		while (err == -ETIMEDOUT);
 		CHECK_EQ(err, 0);
 		moved += worker_of(hd_self()) != before;
@@ -292,6 +301,14 @@ static void *travel_between_two(void *arg)
 /* Without a sweep there would be one more at each move. */
 HD_TEST(across_deadlines_that_a_process_leaves_behind_are_swept)
 {
+	journeys = hd_is_simulated() ? 10 : 500;
+	CHECK_EQ(run_with_workers(2, travel_between_two, NULL), 0);
+	CHECK(moved > 0 || hd_is_simulated());
+}
+
+HD_TEST(across_process_that_selects_comes_to_the_worker_that_wakes_it)
+{
+	selects = true;
 	journeys = hd_is_simulated() ? 10 : 500;
 	CHECK_EQ(run_with_workers(2, travel_between_two, NULL), 0);
 	CHECK(moved > 0 || hd_is_simulated());
