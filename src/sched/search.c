@@ -7,8 +7,10 @@
 #include "context.h"
 #include "sched/lane.h"
 
-#define RARELY 16      /* without luck it searches one in so many idle times */
-#define TALK HD_US(1)  /* a process that waits for a lock once in so long talks to another worker's */
+#define RARELY 16	/* without luck it searches one in so many idle times */
+#define TALK HD_US(1)	/* a process that waits for a lock once in so long talks to another worker's */
+#define SCRAP HD_US(12) /* what has run for less was not worth the theft, however long it had waited */
+#define REST_MAX HD_US(1600)
 #define PATIENCE_MIN 2 /* calls for which surplus waits for its worker: see hd__is_surplus */
 #define PATIENCE_MAX 65536
 
@@ -33,18 +35,27 @@ struct hd_worker *hd__with_surplus(struct hd_worker *w, unsigned last)
 }
 
 /* What w took last has run, and w is idle again. If it ran for less than it had waited, or met the other worker at a lock all the time, it
- * had better stayed where it was: the next time w is more patient. */
+ * had better stayed where it was: the next time w is more patient. Partners that are torn apart are slow, and so wait for long: if thefts of
+ * scraps do not end, w takes nothing for a while, and they come together. */
 static void learn_from_theft(struct hd_worker *w, hd_time now)
 {
-	hd_time ran = now - w->search.stole_at, met = hd__lock_waits() - w->search.lock_waits;
+	struct hd__search *s = &w->search;
+	hd_time ran = now - s->stole_at, met = hd__lock_waits() - s->lock_waits;
+	bool talked = ran < met * TALK;
 
-	if (w->search.stole_at == 0)
+	if (s->stole_at == 0)
 		return;
-	if (ran < w->search.ripe || ran < met * TALK)
-		w->search.ripe = w->search.ripe < HD__SEARCH_LONG ? 2 * w->search.ripe : HD__SEARCH_LONG;
+	s->stole_at = 0;
+	if (s->ripe == HD__SEARCH_LONG && (talked || ran < SCRAP)) {
+		s->rest = s->rest == 0 ? HD__SEARCH_LONG : s->rest < REST_MAX ? 2 * s->rest : REST_MAX;
+		s->until = now + s->rest;
+		return;
+	}
+	s->rest = 0;
+	if (talked || ran < s->ripe)
+		s->ripe = 2 * s->ripe < HD__SEARCH_LONG ? 2 * s->ripe : HD__SEARCH_LONG;
 	else
-		w->search.ripe = w->search.ripe > HD__RIPE ? w->search.ripe / 2 : HD__RIPE;
-	w->search.stole_at = 0;
+		s->ripe = s->ripe > HD__RIPE ? s->ripe / 2 : HD__RIPE;
 }
 
 /* Looks about, for as long as waking w would cost: for news, and for processes that have been ready behind another worker's runner for a
@@ -60,6 +71,8 @@ static bool find_something(struct hd_worker *w)
 	unsigned last = w->index, looks = 0;
 
 	learn_from_theft(w, now);
+	if (now < w->search.until && sched->watched)
+		return ld_rlx(&w->attention) != 0;
 	for (;;) {
 		if (v == NULL && (now < until || looks < sched->nworkers) && (v = hd__with_surplus(w, last)) != NULL) {
 			looks++;
@@ -127,7 +140,7 @@ bool hd__search(struct hd_worker *w)
 		unsigned patience = ld_rlx(&sched->patience);
 		if (!found && patience < PATIENCE_MAX)
 			st_rlx(&sched->patience, 2 * patience);
-		else if (found && patience > PATIENCE_MIN)
+		else if (found && w->search.rest == 0 && patience > PATIENCE_MIN)
 			st_rlx(&sched->patience, PATIENCE_MIN);
 	}
 	return found;

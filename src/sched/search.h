@@ -19,6 +19,7 @@ struct hd__search {
 	hd_time ripe;	      /* takes what has been ready for so long */
 	hd_time stole_at;     /* when it last took something; 0: it has learned from that */
 	unsigned lock_waits;  /* of its thread, then */
+	hd_time rest, until;  /* thefts in vain, one after the other: it takes nothing for so long; until then */
 };
 
 #define HD__SEARCH_INIT                                                                                                        \
