@@ -13,6 +13,7 @@
 #define ROOM 200	    /* pauses that an owner waits for a visitor */
 #define LOOK_MAX 1024	    /* processes that must stay, before a thief gives up */
 #define HALF_MAX 256	    /* processes taken at a time */
+#define CALLS_MAX 32	    /* between two looks for surplus, among partners that talk */
 
 /* The lane has been visited, or is being: it becomes biased again after a while that grows. */
 static void be_calm(struct hd_worker *w)
@@ -160,16 +161,35 @@ void hd__unvisit(struct hd_worker *v)
 		hd__wake_searcher(v->sched);
 }
 
+/* If partners talk to each other, the runner waits soon, and the other one goes on here: waking a worker for that would tear them apart, and
+ * cost a thousand switches. So a worker is woken when there was no switch since w last looked, or when more than one process was ready then
+ * and is now. After how many calls it looks again, depends on whether the workers that were woken lately have found something
+ * (sched->patience); and among partners that talk it looks seldom. For a runner that makes no calls the watcher looks; without one, a
+ * worker is woken at once. */
+bool hd__is_surplus(struct hd_worker *w)
+{
+	struct hd__sched *sched = w->sched;
+	struct hd__surplus *s = &w->surplus;
+	uint64_t turn = w->stats.switches;
+	bool crowded = hd__runq_is_crowded(&w->runq), stays = turn == s->turn;
+	bool surplus = stays || (crowded && s->crowded) || !sched->watched;
+	unsigned patience = ld_rlx(&sched->patience);
+
+	s->every = stays || crowded ? 1 : s->every < CALLS_MAX ? 2 * s->every : CALLS_MAX;
+	s->calls = !sched->watched ? 1 : patience > s->every ? patience : s->every;
+	s->crowded = crowded;
+	s->turn = turn;
+	s->found = surplus && ld_rlx(&sched->board.idlers) != 0;
+	return s->found;
+}
+
 void hd__leave_slowly(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
-	bool wake = false, surplus = w->runq.highest != 0;
+	bool wake = w->surplus.found || (w->runq.highest != 0 && !sched->watched);
 
+	w->surplus.found = false;
 	advertise(w);
-	if (w->surplus_calls > ld_rlx(&sched->patience)) {
-		w->surplus_calls = 0;
-		wake = surplus;
-	}
 	if (w->held) {
 		st_rel(&w->held, 0); /* pairs with revoke's acquire */
 		if (ld_rlx(&w->bias) != HD__BIASED)
@@ -180,7 +200,7 @@ void hd__leave_slowly(struct hd_worker *w)
 		w->calm = w->calm > 1 ? w->calm - 1 : w->calm_after;
 		hd__unlock(&w->lane);
 	}
-	if (unlikely(wake || (surplus && !sched->watched)))
+	if (unlikely(wake))
 		hd__wake_searcher(sched);
 	for (int i = 0; i < ROOM && ld_rlx(&w->wanted); i++)
 		hd__arch_pause(); /* a visitor waits outside */

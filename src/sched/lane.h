@@ -48,30 +48,16 @@ static inline void hd__enter(struct hd_worker *w)
 /* As hd__leave, when other workers must hear of what is ready, a visitor waits, or the lane becomes biased. */
 void hd__leave_slowly(struct hd_worker *w);
 
-/* Something is ready behind the runner: whether a worker should be woken to take it. If partners talk to each other, the runner waits
- * soon, and the other one goes on here: waking a worker for that would tear them apart, and cost a thousand switches. So a worker is
- * woken when the runner has made a few calls since and still goes on, or when more than one have been ready for as long. How many calls,
- * depends on whether the workers that were woken lately have found something (sched->patience). For a runner that makes no calls the
- * watcher looks; without one, a worker is woken at once. */
-static inline bool hd__is_surplus(struct hd_worker *w)
-{
-	uint64_t turn = w->stats.switches;
-
-	if (ld_rlx(&w->sched->board.idlers) == 0)
-		return false;
-	if (turn == w->surplus_turn || hd__runq_is_crowded(&w->runq))
-		return ++w->surplus_calls > ld_rlx(&w->sched->patience) || !w->sched->watched;
-	w->surplus_turn = turn;
-	w->surplus_calls = 0;
-	return !w->sched->watched;
-}
+/* Something is ready behind the runner, and has been for a few calls: whether a worker should be woken to take it. */
+bool hd__is_surplus(struct hd_worker *w);
 
 static inline void hd__leave(struct hd_worker *w)
 {
 	if (!w->crowd)
 		return;
 	int highest = w->runq.highest;
-	if (unlikely(highest > w->advert || ld_rlx(&w->wanted) || (highest != 0 && hd__is_surplus(w))))
+	if (unlikely(highest > w->advert || ld_rlx(&w->wanted) ||
+		     (highest != 0 && --w->surplus.calls == 0 && hd__is_surplus(w))))
 		hd__leave_slowly(w);
 	else if (likely(w->held))
 		st_rel(&w->held, 0); /* pairs with revoke's acquire */

@@ -134,6 +134,7 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 				 .trace = sched->doors.trace,
 				 .index = index,
 				 .crowd = sched->nworkers > 1,
+				 .surplus = { .calls = 1, .every = 1 },
 				 .search = HD__SEARCH_INIT,
 				 .calm = sched->calm,
 				 .calm_after = sched->calm };

@@ -136,6 +136,15 @@ struct hd__letters {
 	int64_t live; /* letters that this worker has given out, less those that came back to it (*) */
 };
 
+/* What a worker knows of what is ready behind its runner: see hd__leave_slowly. */
+struct hd__surplus {
+	uint32_t calls; /* with something ready, until it looks again */
+	uint8_t every;	/* it looks after so many at least */
+	bool found;	/* there is surplus: a worker is to be woken */
+	bool crowded;	/* when it last looked, more than one process was ready at the highest level; */
+	uint64_t turn;	/* there had been so many switches */
+};
+
 struct hd_worker {
 	/* written by others */
 	uint32_t attention __attribute__((aligned(64)));
@@ -164,7 +173,8 @@ struct hd_worker {
 	bool wanted;					 /* a visitor waits for the lock; a hint, any thread, relaxed */
 	uint32_t calm, calm_after; /* entries until the lane is biased, if no visitor comes; after a visit, that many */
 	int advert;		   /* as in board.adverts */
-	struct hd__runq runq;	   /* runq.highest may be read by any thread, relaxed */
+	struct hd__surplus surplus;
+	struct hd__runq runq; /* runq.highest may be read by any thread, relaxed */
 	struct hd__timers timers;
 
 	/* the owner's, less often */
@@ -182,9 +192,7 @@ struct hd_worker {
 		back; /* waits for something outside the program that have begun here; that have ended here; ever (*) */
 	struct hd__outside *watched; /* what its poller watches for it; NULL: nothing. Set once, by its own thread (*) */
 	struct hd__ring *ring;	     /* io/ring.h; NULL: none yet. Set once, by its own thread (*) */
-	uint64_t surplus_turn;	     /* see hd__is_surplus */
-	unsigned surplus_calls;
-	struct hd__letters letters; /* its own thread's */
+	struct hd__letters letters;  /* its own thread's */
 	struct hd__search search;
 	uint32_t dice; /* for choices that should be fair */
 	struct hd__counters stats;
