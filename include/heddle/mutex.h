@@ -26,6 +26,7 @@ struct hd_mutex {
 	unsigned char flags;
 	unsigned char waking;	    /* a waiter was woken to compete, and has not tried yet: 1 + unlocks since; else 0 */
 	bool overdue;		    /* a waiter has waited for too long: the next unlock hands it over */
+	unsigned char forks;	    /* its waiters are those of a child that came of so many forks */
 	unsigned depth;		    /* times locked by its owner */
 	int64_t owner;		    /* id of a process; below 0: of a plain thread; 0: free */
 	struct hd_mutex *next_held; /* HD_INHERIT: the owner's next */
@@ -35,7 +36,7 @@ struct hd_mutex {
 /* A free mutex with flags from above; 0 is none. hd_mutex_init makes one of memory that is not in use; any thread. */
 #define HD_MUTEX(flags)                                                                                                        \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, NULL, NULL                                                         \
+		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, 0, NULL, NULL                                                      \
 	}
 HD_API void hd_mutex_init(struct hd_mutex *m, unsigned flags);
 

@@ -24,6 +24,7 @@ struct hd_rwlock {
 	struct hd_waitq waiters;      /* those that it prefers come first */
 	unsigned char how;	      /* enum hd_rwlock_prefers, HD_IN_ORDER */
 	unsigned char waking;	      /* a writer was woken to compete, and has not tried yet: 1 + unlocks since; else 0 */
+	unsigned char forks;	      /* its waiters are those of a child that came of so many forks */
 	unsigned readers;	      /* holds for reading */
 	unsigned writers_waiting;     /* or woken, and about to try */
 	int64_t writer;		      /* that has it: id of a process; below 0: of a plain thread; 0: none */
@@ -32,7 +33,7 @@ struct hd_rwlock {
 /* A free lock. hd_rwlock_init makes one of memory that is not in use; any thread. */
 #define HD_RWLOCK(how)                                                                                                         \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (how), 0, 0, 0, 0, NULL                                                                     \
+		{ NULL, NULL, 0 }, (how), 0, 0, 0, 0, 0, NULL                                                                  \
 	}
 HD_API void hd_rwlock_init(struct hd_rwlock *l, unsigned how);
 

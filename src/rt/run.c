@@ -33,6 +33,7 @@ static void in_child(void)
 	if (w != NULL)
 		hd__os_thread_set_id(-hd__pid(&w->sched->table, w->current)); /* hd__owner_self */
 	hd__set_self(NULL);
+	hd__forks++;
 	struct hd__sched *parents = hd__gate_forget();
 	if (parents != NULL)
 		hd__io_forget(parents);

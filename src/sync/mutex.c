@@ -100,12 +100,24 @@ static uint8_t rules_of(enum hd_wait why)
 	return why == HD_WAIT_REENTER ? HD__NO_CANCEL | HD__NO_KILL : HD__NO_CANCEL;
 }
 
+/* Those that wait in the parent of a forked child. */
+static void forget_parents(struct hd_mutex *m)
+{
+	if (hd__is_forked(&m->forks)) {
+		hd__waitq_forget(&m->waiters);
+		m->highest = NULL;
+		m->waking = 0;
+		m->overdue = false;
+	}
+}
+
 /* Waits for a mutex without an order, whose lock is held, and which has another owner. */
 static int compete_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigned depth, hd_time until, enum hd_wait why,
 		       bool ahead)
 {
 	hd_time since = until > 0 ? hd__exact_time(w) : 0;
 
+	forget_parents(m);
 	for (;; ahead = true) {
 		struct hd_waiter x = { .data = (void *)(intptr_t)me,
 				       .number = depth,
@@ -180,6 +192,7 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 					    .owner = &m->owner,
 					    .ops = &ops,
 					    .rules = rules_of(why) } };
+	forget_parents(m);
 	if (is_ranked(m) && until > 0) {
 		x.waiter.process = w != NULL ? w->current : NULL;
 		x.waiter.ops = &ranked_ops;
@@ -261,15 +274,6 @@ __attribute__((noinline)) static struct hd_waiter *claim_next(struct hd_worker *
 	return x;
 }
 
-/* In a forked child: they wait in the parent. */
-static void forget_waiters(struct hd_mutex *m)
-{
-	hd__waitq_forget(&m->waiters);
-	m->highest = NULL;
-	m->waking = 0;
-	m->overdue = false;
-}
-
 /* Takes the mutex from its owner, which may be about to wait (`waits`): it is free, or handed to a waiter. Returns the waiter to unpark
  * when the lock is released, or NULL. */
 __attribute__((always_inline)) static inline struct hd_waiter *pass_on_locked(struct hd_worker *w, struct hd_mutex *m,
@@ -277,8 +281,8 @@ __attribute__((always_inline)) static inline struct hd_waiter *pass_on_locked(st
 {
 	struct hd_waiter *next = NULL;
 
-	if (unlikely(m->waiters.head != NULL || m->waking != 0) && hd__is_forked(w, m->owner))
-		forget_waiters(m);
+	if (unlikely(m->waiters.head != NULL || m->waking != 0))
+		forget_parents(m);
 	if (!hd__one_is_coming(&m->waking) && m->waiters.head != NULL)
 		next = claim_next(w, m);
 	/* If the caller is about to wait, a waiter that is at home here runs at once: it need not compete. */
@@ -411,6 +415,7 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 		st_rlx(&p->why, HD_WAIT_REENTER);
 		st_rlx(&p->rules, HD__NO_CANCEL | HD__NO_KILL | HD__HEEDS_LATER);
 	}
+	forget_parents(m);
 	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(is_ranked(m))) {

@@ -138,6 +138,17 @@ static void waiter_stalled(struct hd_worker *w, struct hd_waiter *x, bool for_go
 
 static const struct hd__wait_ops ops = { .left = waiter_left, .stalled = waiter_stalled };
 
+/* Those that wait in the parent of a forked child. */
+static void forget_parents(struct hd_rwlock *l)
+{
+	if (hd__is_forked(&l->forks)) {
+		hd__waitq_forget(&l->waiters);
+		l->writers_waiting = 0;
+		l->last_first = NULL;
+		l->waking = 0;
+	}
+}
+
 /* Waits in line for the lock, whose queue is locked; `again`: before the others of its kind. */
 static int wait_in_line(struct hd_worker *w, struct hd_rwlock *l, struct hd_waiter *x, hd_time until, enum hd_wait why,
 			bool again)
@@ -197,6 +208,7 @@ int hd_rwlock_read(struct hd_rwlock *l, hd_time until)
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&l->waiters);
+	forget_parents(l);
 	if (l->writer == hd__owner_self(w)) {
 		err = -EDEADLK;
 	} else if (l->readers == UINT_MAX) {
@@ -221,6 +233,7 @@ int hd_rwlock_write(struct hd_rwlock *l, hd_time until)
 		return err;
 	int64_t me = hd__owner_self(w);
 	hd__waitq_lock(&l->waiters);
+	forget_parents(l);
 	if (l->writer == me)
 		err = -EDEADLK;
 	else if (!is_free(l))
@@ -249,12 +262,7 @@ int hd_rwlock_unlock(struct hd_rwlock *l)
 	int err = 0;
 
 	hd__waitq_lock(&l->waiters);
-	if (hd__is_forked(w, l->writer)) {
-		hd__waitq_forget(&l->waiters);
-		l->writers_waiting = 0;
-		l->last_first = NULL;
-		l->waking = 0;
-	}
+	forget_parents(l);
 	if (l->writer == me)
 		st_rlx(&l->writer, 0);
 	else if (l->readers > 0)

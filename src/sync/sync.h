@@ -17,11 +17,14 @@ static inline int64_t hd__owner_self(struct hd_worker *w)
 	return likely(w != NULL) ? hd__pid(&w->sched->table, w->current) : -hd__os_thread_id();
 }
 
-/* Whether the caller, which gives up what it owns as `me`, is the child that a process has forked. Then the waiters that were in the queue
- * are in the parent only. */
-static inline bool hd__is_forked(struct hd_worker *w, int64_t me)
+/* Whether what an object with this number of forks knows of its waiters is from before a fork: they wait in the parent only. Asked before
+ * a caller waits, or wakes a waiter. The number is the object's from then on. */
+static inline bool hd__is_forked(unsigned char *forks)
 {
-	return unlikely(w == NULL && me > 0);
+	if (likely(*forks == hd__forks))
+		return false;
+	*forks = hd__forks;
+	return true;
 }
 
 /* Ends a call that did not have to wait: a safe point if w->resched says so. */

@@ -17,6 +17,8 @@
 
 #define BATCH 32 /* waiters that one holder of a queue's lock claims */
 
+unsigned char hd__forks;
+
 void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place)
 {
 	x->next = NULL;

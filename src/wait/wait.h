@@ -83,6 +83,10 @@ static inline void hd__waiter_init(struct hd_waiter *x)
 	x->owner = NULL;
 }
 
+/* How many forks this program is the child of, modulo 256. It has the waiters of its parent in its queues, and the stacks on which their
+ * records are; but none of them waits here. */
+extern unsigned char hd__forks;
+
 /* What a program does is ordered by the locks of wait queues, and by little else: so TSan is told here. */
 static inline void hd__waitq_lock(struct hd_waitq *q)
 {

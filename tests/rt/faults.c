@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <heddle.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -200,6 +202,110 @@ static void *fork_with_locks(void *arg)
 HD_TEST(fork_child_gives_up_what_its_process_owned)
 {
 	CHECK_EQ(hd_run(&one_worker, fork_with_locks, NULL), 0);
+}
+
+/* ---- a child with waiters of its own ---- */
+
+static struct hd_rwlock read_by_parent;
+static long got;
+
+static void *write_once(void *lock)
+{
+	CHECK_EQ(hd_rwlock_write(lock, HD_FOREVER), 0);
+	__atomic_add_fetch(&got, 1, __ATOMIC_RELAXED);
+	CHECK_EQ(hd_rwlock_unlock(lock), 0);
+	return NULL;
+}
+
+static void *lock_once(void *mutex)
+{
+	CHECK_EQ(hd_mutex_lock(mutex, HD_FOREVER), 0);
+	__atomic_add_fetch(&got, 1, __ATOMIC_RELAXED);
+	CHECK_EQ(hd_mutex_unlock(mutex), 0);
+	return NULL;
+}
+
+/* A thread that waits, last, in a queue. */
+static pthread_t waiting_thread(void *(*entry)(void *object), void *object, struct hd_waitq *q)
+{
+	struct hd_waiter *before = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
+	pthread_t thread;
+
+	CHECK_EQ(pthread_create(&thread, NULL, entry, object), 0);
+	while (__atomic_load_n(&q->tail, __ATOMIC_RELAXED) == before)
+		sched_yield();
+	return thread;
+}
+
+/* In the queues are waiters of the parent, and then threads of the child. */
+static void let_threads_have_it(void)
+{
+	struct hd_mutex *mutexes[] = { &plain, &ordered, &inheriting };
+	pthread_t threads[4];
+
+	got = 0;
+	for (int i = 0; i < 3; i++)
+		threads[i] = waiting_thread(lock_once, mutexes[i], &mutexes[i]->waiters);
+	threads[3] = waiting_thread(write_once, &read_by_parent, &read_by_parent.waiters);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(hd_mutex_unlock(mutexes[i]), 0);
+	CHECK_EQ(hd_rwlock_unlock(&read_by_parent), 0);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(pthread_join(threads[i], NULL), 0);
+	CHECK_EQ(got, 4);
+	_exit(5);
+}
+
+static void read_and_write(void)
+{
+	CHECK_EQ(hd_rwlock_try_read(&read_by_parent), 0); /* no writer waits here */
+	CHECK_EQ(hd_rwlock_unlock(&read_by_parent), 0);
+	CHECK_EQ(hd_rwlock_unlock(&read_by_parent), 0);
+	CHECK_EQ(hd_rwlock_try_write(&read_by_parent), 0);
+	CHECK_EQ(hd_rwlock_unlock(&read_by_parent), 0);
+	_exit(5);
+}
+
+static void (*in_child)(void);
+
+static void *fork_with_waiters(void *arg)
+{
+	struct hd_mutex *mutexes[] = { &plain, &ordered, &inheriting };
+	hd_pid pids[4];
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(hd_mutex_lock(mutexes[i], HD_FOREVER), 0);
+		pids[i] = hd_spawn(lock_once, mutexes[i]);
+	}
+	CHECK_EQ(hd_rwlock_read(&read_by_parent, HD_FOREVER), 0);
+	pids[3] = hd_spawn(write_once, &read_by_parent);
+	hd_yield(); /* all of them wait now */
+	int status = status_of(in_child);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 5);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(hd_mutex_unlock(mutexes[i]), 0);
+	CHECK_EQ(hd_rwlock_unlock(&read_by_parent), 0);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
+	CHECK_EQ(got, 4);
+	return arg;
+}
+
+HD_TEST(fork_child_reads_and_writes_what_its_process_read_while_a_writer_waited)
+{
+	in_child = read_and_write;
+	CHECK_EQ(hd_run(&one_worker, fork_with_waiters, NULL), 0);
+}
+
+HD_TEST(fork_child_hands_what_its_process_owned_to_its_own_threads)
+{
+	if (HD_UNDER_TSAN || hd_is_emulated() || hd_is_simulated())
+		SKIP("a forked child can have no threads here");
+	if (HD_UNDER_ASAN)
+		SKIP("the locks of its allocator may stay locked in a forked child: by a thread that was about to start");
+	in_child = let_threads_have_it;
+	CHECK_EQ(hd_run(&one_worker, fork_with_waiters, NULL), 0);
 }
 
 static pid_t original;
