@@ -95,6 +95,7 @@ struct hd__inner {
 	struct hd_mutex *held;	   /* of those with HD_INHERIT, what it has */
 	hd_time quantum_left;	   /* HD_RR, HD_IO: of the current quantum; 0: a new one */
 	struct hd__trail *trail;   /* config.deadlock: where it last waited for an owner; or NULL */
+	uint32_t dice;		   /* hd_select: for choices that should be fair */
 	unsigned char leaving;	   /* it is about to wait in several queues: 1 until it is off its stack (hd__park_several) */
 	bool deaf;		   /* cancels and terminations wait */
 	bool unwinds;		   /* a cancel ends it */

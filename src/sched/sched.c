@@ -419,7 +419,8 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 		return w;
 	if (verdict != STOP) {
 		bool preempted = w->runq.highest > me->priority || next != NULL;
-		w->stepping = !(resched & HD__GO_TO_TAIL); /* for doors.choose: it would go on, if it could */
+		if (w->chores & HD__CHOOSE_BY_DOOR && !(resched & HD__GO_TO_TAIL))
+			w->chores |= HD__STEPS;
 		bump(&w->stats.preemptions, preempted && !(w->chores & HD__CHOOSE_BY_DOOR));
 		if (resched & HD__QUANTUM_OVER) {
 			bump(&w->stats.expired_quanta, 1);

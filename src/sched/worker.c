@@ -112,14 +112,15 @@ static unsigned highest_in(struct hd__runq *q)
 
 void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
-	hd__trace_record(w->trace, (struct hd__event){ .when = hd__clock(w->sched),
-						       .pid = hd__pid(&w->sched->table, p),
-						       .from = p->state,
-						       .to = (uint8_t)to,
-						       .why = p->why,
-						       .level = p->priority,
-						       .eligible = to == HD_RUNNING ? (uint8_t)highest_in(&w->runq) : 0,
-						       .worker = (uint16_t)w->index });
+	hd__trace_record(w->sched->doors.trace,
+			 (struct hd__event){ .when = hd__clock(w->sched),
+					     .pid = hd__pid(&w->sched->table, p),
+					     .from = p->state,
+					     .to = (uint8_t)to,
+					     .why = p->why,
+					     .level = p->priority,
+					     .eligible = to == HD_RUNNING ? (uint8_t)highest_in(&w->runq) : 0,
+					     .worker = (uint16_t)w->index });
 }
 
 static bool timer_is_live(void *context, uint64_t order)
@@ -131,7 +132,6 @@ static bool timer_is_live(void *context, uint64_t order)
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index)
 {
 	*w = (struct hd_worker){ .sched = sched,
-				 .trace = sched->doors.trace,
 				 .index = index,
 				 .crowd = sched->nworkers > 1,
 				 .surplus = { .calls = 1, .every = 1 },
@@ -139,7 +139,7 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 				 .calm = sched->calm,
 				 .calm_after = sched->calm };
 	hd__set_level(w, 0);
-	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (w->trace != NULL ? HD__RECORD : 0);
+	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (sched->doors.trace != NULL ? HD__RECORD : 0);
 	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
 	return hd__timers_init(&w->timers, sched->table.capacity, index, sched->nworkers, timer_is_live, sched);

@@ -52,10 +52,11 @@ enum {
 	HD__POLL_DUE = 64
 };
 
-/* chores: what must be done before the next process runs (hd__do_chores); nearly always none. The first four are a worker's, the
+/* chores: what must be done before the next process runs (hd__do_chores); nearly always none. The first five are a worker's, the
  * others a process's.
  *
  *   CHOOSE_BY_DOOR   doors.choose chooses
+ *   STEPS            for doors.choose, which clears it: the runner would go on, if it could
  *   ALARM_IS_LATE    a deadline before `alarm` was added
  *   END_QUANTUM      the runner has a quantum
  *   RECORD           every change of state is traced
@@ -67,6 +68,7 @@ enum {
 	HD__ALARM_IS_LATE = 2,
 	HD__END_QUANTUM = 4,
 	HD__RECORD = 8,
+	HD__STEPS = 16,
 	HD__START = 32,
 	HD__BEGIN_QUANTUM = 64,
 	HD__CARRY = 128
@@ -162,7 +164,6 @@ struct hd_worker {
 	int *errno_location; /* of this kernel thread */
 	hd_time dispatched;  /* coarse time at which `current` got the worker */
 	struct hd__sched *sched;
-	struct hd__trace *trace;
 	struct hd__blocks blocks;
 
 	/* the lane: for the thread that is inside (sched/lane.h) */
@@ -181,7 +182,6 @@ struct hd_worker {
 	hd_time quantum_end;		 /* of `current`, when it has a quantum; else HD_FOREVER */
 	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
 	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
-	bool stepping;			 /* for doors.choose: the runner would go on, if it could */
 	bool over;			 /* stop_at has come: no process runs any more */
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
@@ -194,7 +194,6 @@ struct hd_worker {
 	struct hd__ring *ring;	     /* io/ring.h; NULL: none yet. Set once, by its own thread (*) */
 	struct hd__letters letters;  /* its own thread's */
 	struct hd__search search;
-	uint32_t dice; /* for choices that should be fair */
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
 	struct hd__stack_cache stacks[HD__STACK_MAX_CLASS + 1];

@@ -400,12 +400,12 @@ static bool insists(hd_pid me)
 static struct hd_process *choose(struct hd_worker *w)
 {
 	struct hd_process *me = w->current;
-	bool ready = me != NULL && me->state == HD_READY, stays = ready && w->stepping;
+	bool ready = me != NULL && me->state == HD_READY, stays = ready && w->chores & HD__STEPS;
 	hd_pid my_pid = me != NULL ? hd__pid(&w->sched->table, me) : 0;
 	static hd_pid who[HD__SIM_WORKERS_MAX]; /* stacks may be small */
 	unsigned n = 0, free = 1;
 
-	w->stepping = false;
+	w->chores &= ~(uint32_t)HD__STEPS;
 	hd__runq_spill(&w->runq);
 	count_step(w);
 	clear_seats(w);

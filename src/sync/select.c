@@ -178,12 +178,12 @@ static void granted(const struct selection *s, struct hd_case *c)
 }
 
 /* In the order of the list, or from a place in it that changes from call to call. */
-static size_t first_place(struct hd_worker *w, size_t n, bool in_order)
+static size_t first_place(struct hd_process *me, size_t n, bool in_order)
 {
 	if (in_order)
 		return 0;
-	w->dice = w->dice * UINT32_C(1664525) + UINT32_C(1013904223);
-	return (size_t)(((uint64_t)w->dice * n) >> 32);
+	me->inner->dice = me->inner->dice * UINT32_C(1664525) + UINT32_C(1013904223);
+	return (size_t)(((uint64_t)me->inner->dice * n) >> 32);
 }
 
 /* The first time in the list, and which case that is. */
@@ -276,7 +276,7 @@ static int choose_case(struct hd_worker *w, struct hd_case *cases, size_t n, hd_
 	int answer;
 
 	do {
-		size_t start = n > 0 ? first_place(s.w, n, in_order) : 0;
+		size_t start = n > 0 ? first_place(s.me, n, in_order) : 0;
 		size_t happened = look_at_all(&s, cases, n, start);
 		if (happened < n) {
 			finish(&s, &cases[happened]);
