@@ -164,7 +164,7 @@ bool hd__end_from_outside(struct hd_worker *w, struct hd_process *p, enum hd_end
 	char *stack = p->stack; /* hd__take_for_hand_off may have bound one */
 	struct hd__carried *carried = stack != NULL ? hd__carried_of(p) : NULL;
 
-	HD_ASSERT(p->switches == 0 || w->over, "a process that has run was ended from outside");
+	HD_ASSERT(p->switches == 0 || w->due.over, "a process that has run was ended from outside");
 	if (!announce_end(w, p, kind, NULL, err, NULL))
 		return false;
 	if (stack != NULL) {

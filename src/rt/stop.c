@@ -77,7 +77,7 @@ void hd__stop_if_over(struct hd__sched *sched)
 void hd__look(struct hd_worker *w)
 {
 	if (ld_seq(&w->sched->stopping)) {
-		w->stop_at = w->sched->stop_at;
+		w->due.stop_at = w->sched->stop_at;
 		hd__set_alarm(w);
 		if (!w->crowd)
 			doom_all(w->sched); /* once more: its runner may have been spawning when another thread did so */
@@ -214,7 +214,7 @@ void hd__stop_finish(struct hd__sched *sched)
 
 	hd__gate_shut();
 	for (unsigned i = 0; i < sched->nworkers; i++)
-		sched->workers[i].over = true;
+		sched->workers[i].due.over = true;
 	if (!hd__gate_is_empty())
 		hd__io_forsake_uses(sched); /* before their stacks vanish: a plain thread in hd_close looks at them */
 	for (bool empty = false, left = true; left || !empty;) {
@@ -341,7 +341,7 @@ hd_time hd__idle(struct hd_worker *w)
 		if (ld_seq(&w->attention) != 0)
 			return HD_FOREVER; /* something has come, and is looked at first */
 		if (!hd__nobody_lives(sched))
-			return w->stop_at;
+			return w->due.stop_at;
 		tell_all(sched); /* those that sleep: it is over */
 		return 0;
 	}

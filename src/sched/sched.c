@@ -19,16 +19,16 @@
 
 void hd__set_alarm(struct hd_worker *w)
 {
-	hd_time alarm = hd__timers_first(&w->timers), before = w->alarm;
+	hd_time alarm = hd__timers_first(&w->timers), before = w->due.alarm;
 
-	if (w->quantum_end < alarm)
-		alarm = w->quantum_end;
-	if (w->stop_at < alarm)
-		alarm = w->stop_at;
+	if (w->due.quantum_end < alarm)
+		alarm = w->due.quantum_end;
+	if (w->due.stop_at < alarm)
+		alarm = w->due.stop_at;
 	w->chores &= ~(uint32_t)HD__ALARM_IS_LATE;
 	if (alarm == before)
 		return;
-	st_seq(&w->alarm, alarm); /* pairs with the watcher's second look */
+	st_seq(&w->due.alarm, alarm); /* pairs with the watcher's second look */
 	hd__watcher_need(&w->sched->watcher, alarm);
 }
 
@@ -44,7 +44,7 @@ static void begin_quantum(struct hd_worker *w, struct hd_process *p)
 	if (p->policy == HD_IO && ld_rlx(&w->attention) != 0)
 		return; /* an event is pending: it will give way to that soon enough */
 	hd_time left = p->inner->quantum_left > 0 ? p->inner->quantum_left : w->sched->config.quantum;
-	w->quantum_end = after(hd__clock(w->sched), left);
+	w->due.quantum_end = after(hd__clock(w->sched), left);
 	w->chores |= HD__END_QUANTUM;
 	hd__set_alarm(w);
 }
@@ -55,10 +55,10 @@ static void end_quantum(struct hd_worker *w)
 	struct hd_process *me = w->current;
 
 	if (me != NULL) {
-		hd_time left = me->state == HD_READY ? w->quantum_end - hd__clock(w->sched) : 0;
+		hd_time left = me->state == HD_READY ? w->due.quantum_end - hd__clock(w->sched) : 0;
 		me->inner->quantum_left = left > 0 ? left : 0;
 	}
-	w->quantum_end = HD_FOREVER;
+	w->due.quantum_end = HD_FOREVER;
 	w->chores &= ~(uint32_t)HD__END_QUANTUM;
 }
 
@@ -182,7 +182,7 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 	w->resched &= HD__CLOCK_DUE | HD__LOOK_ELSEWHERE | HD__AT_CALL | HD__POLL_DUE;
 	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. With one
 	 * worker the runtime is over when the last process that counts has ended, whatever daemons are ready. */
-	bool look = unlikely((ld_rlx(&w->attention) | (w->resched & ~(uint32_t)HD__AT_CALL)) != 0 || w->over ||
+	bool look = unlikely((ld_rlx(&w->attention) | (w->resched & ~(uint32_t)HD__AT_CALL)) != 0 || w->due.over ||
 			     (!w->crowd && w->ends == w->births + ld_rlx(&w->sched->births)));
 	if (back != NULL && !look) {
 		next = hd__hand_off(w, back);
@@ -314,12 +314,12 @@ static void look_at_clock(struct hd_worker *w)
 	hd_time now = hd__clock(w->sched);
 
 	hd__expire(w, now);
-	if (now >= w->quantum_end) {
-		w->quantum_end = after(now, w->sched->config.quantum);
+	if (now >= w->due.quantum_end) {
+		w->due.quantum_end = after(now, w->sched->config.quantum);
 		w->resched |= HD__GO_TO_TAIL | HD__QUANTUM_OVER;
 	}
-	if (now >= w->stop_at)
-		w->over = true;
+	if (now >= w->due.stop_at)
+		w->due.over = true;
 	hd__set_alarm(w);
 }
 
@@ -398,7 +398,7 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 	if (unlikely(w->resched & HD__AT_CALL))
 		w->sched->doors.at_call(w);
 	hd__take_news(w);
-	if (unlikely(w->over))
+	if (unlikely(w->due.over))
 		return hd__leave_idle(w, me); /* and the worker never comes back to it */
 	if (unlikely(w->resched & HD__POLL_DUE)) {
 		w->resched &= ~(uint32_t)HD__POLL_DUE;
@@ -424,7 +424,7 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 		bump(&w->stats.preemptions, preempted && !(w->chores & HD__CHOOSE_BY_DOOR));
 		if (resched & HD__QUANTUM_OVER) {
 			bump(&w->stats.expired_quanta, 1);
-			w->quantum_end = 0; /* nothing of it is left to keep */
+			w->due.quantum_end = 0; /* nothing of it is left to keep */
 		}
 		hd__move(w, me, HD_READY);
 		if (verdict == TO_TAIL)

@@ -37,7 +37,7 @@ static hd_time look_again_at(struct hd__sched *sched, struct hd_worker *w, hd_ti
 {
 	const struct hd__watcher *watcher = &sched->watcher;
 	uint32_t attention = ld_seq(&w->attention);
-	hd_time alarm = ld_seq(&w->alarm);
+	hd_time alarm = ld_seq(&w->due.alarm);
 
 	if (attention & HD__ASLEEP && ld_rlx(&w->stats.switches) == w->seen.switches)
 		return HD_FOREVER; /* it has been idle since we last looked; if it had not, it might be back in no time */
@@ -52,7 +52,7 @@ static hd_time look_again_at(struct hd__sched *sched, struct hd_worker *w, hd_ti
  * just looked at the clock, and may well do so again by itself. */
 static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 {
-	hd_time alarm = ld_seq(&w->alarm);
+	hd_time alarm = ld_seq(&w->due.alarm);
 
 	if (alarm <= now && alarm == w->seen.alarm && !(ld_seq(&w->attention) & (HD__ASLEEP | HD__ALARM))) {
 		hd__raise(w, HD__ALARM);

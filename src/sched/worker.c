@@ -140,7 +140,7 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 				 .calm_after = sched->calm };
 	hd__set_level(w, 0);
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (sched->doors.trace != NULL ? HD__RECORD : 0);
-	w->quantum_end = w->stop_at = w->alarm = HD_FOREVER;
+	w->due.quantum_end = w->due.stop_at = w->due.alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
 	return hd__timers_init(&w->timers, sched->table.capacity, index, sched->nworkers, timer_is_live, sched);
 }
@@ -257,7 +257,7 @@ static bool idle(struct hd_worker *w, hd_time first)
 	deliver(w, events, n);
 	hd__leave(w);
 	w->dispatched = ld_rlx(&sched->now);
-	hd__watcher_need(&sched->watcher, w->alarm < HD__BUSY ? w->alarm : HD__BUSY);
+	hd__watcher_need(&sched->watcher, w->due.alarm < HD__BUSY ? w->due.alarm : HD__BUSY);
 	return until != 0;
 }
 
@@ -267,7 +267,7 @@ void hd__worker_run(struct hd_worker *w)
 	w->errno_location = &errno;
 	hd__carrier_init(&w->carrier, !w->crowd);
 	hd__enter(w);
-	while (!w->over) {
+	while (!w->due.over) {
 		if (unlikely(w->cannot_start != NULL)) {
 			struct hd_process *p = w->cannot_start;
 			w->cannot_start = NULL;

@@ -138,6 +138,14 @@ struct hd__letters {
 	int64_t live; /* letters that this worker has given out, less those that came back to it (*) */
 };
 
+/* When a worker has something to do by the clock, beside its deadlines. */
+struct hd__due {
+	hd_time quantum_end; /* of `current`, when it has a quantum; else HD_FOREVER */
+	hd_time stop_at;     /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
+	hd_time alarm;	     /* the earliest of these and the first deadline; read by the watcher */
+	bool over;	     /* stop_at has come: no process runs any more */
+};
+
 /* What a worker knows of what is ready behind its runner: see hd__leave_slowly. */
 struct hd__surplus {
 	uint32_t calls; /* with something ready, until it looks again */
@@ -179,10 +187,7 @@ struct hd_worker {
 	struct hd__timers timers;
 
 	/* the owner's, less often */
-	hd_time quantum_end;		 /* of `current`, when it has a quantum; else HD_FOREVER */
-	hd_time stop_at;		 /* when what has not ended is abandoned; HD_FOREVER: not told that the runtime ends */
-	hd_time alarm;			 /* the earliest of these and the first deadline; read by the watcher */
-	bool over;			 /* stop_at has come: no process runs any more */
+	struct hd__due due;
 	unsigned index;			 /* in sched->workers */
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;

@@ -383,7 +383,7 @@ static void at_call(struct hd_worker *w)
 		hd__sim_page->result.could_be_late = true;
 	if (plan->faults & HD__SIM_FAIL_TIME && first != HD_FOREVER && first > s.now && fails())
 		s.now = first;
-	if (s.now >= w->alarm || s.now >= first)
+	if (s.now >= w->due.alarm || s.now >= first)
 		w->resched |= HD__CLOCK_DUE;
 }
 

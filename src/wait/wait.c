@@ -383,7 +383,7 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 {
 	uint64_t order = hd__timers_add(&w->timers, until, hd__slot(&w->sched->table, me));
 
-	if (until < w->alarm)
+	if (until < w->due.alarm)
 		w->chores |= HD__ALARM_IS_LATE;
 	return HD__TIMER_NUMBER(order) << HD__WAIT_BITS;
 }
