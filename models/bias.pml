@@ -86,7 +86,7 @@ proctype worker()
 			atomic { !lock -> lock = true; DRAIN }
 		:: else
 		fi;
-		COME_IN; /* it writes w->calm */
+		COME_IN; /* it writes w->lane.calm */
 		GO_OUT;
 		resting = false;
 		lock = false

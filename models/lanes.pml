@@ -36,7 +36,7 @@ byte current[WORKERS];	/* the level of the runner; 0: none */
 
 /* The board. */
 byte running[WORKERS]; /* board.running */
-byte advert[WORKERS];  /* board.adverts and w->advert */
+byte advert[WORKERS];  /* board.adverts and w->lane.advert */
 
 bool better[WORKERS];	 /* the bit HD__BETTER of the attention word; that a raise wakes a sleeper is attention.pml's */
 bool inbox[WORKERS];	 /* HD__INBOX: the request is in the inbox */

@@ -137,7 +137,7 @@ static void enter_left(struct hd_worker *w)
 static void leave_left(struct hd_worker *w)
 {
 	if (w->crowd)
-		hd__unlock(&w->lane);
+		hd__unlock(&w->lane.lock);
 }
 
 /* A note may be in any inbox. Lets the thread that is about to post it get on. */

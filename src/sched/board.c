@@ -59,7 +59,7 @@ bool hd__set_level(struct hd_worker *w, int level)
 
 void hd__set_advert(struct hd_worker *w, int level)
 {
-	w->advert = level;
+	w->lane.advert = level;
 	st_seq(byte_of(w->sched->board.adverts, w->index), (uint8_t)level); /* pairs with hd__set_level */
 }
 

@@ -1,6 +1,6 @@
 /* sched/lane.c - entering other workers' lanes, and taking processes from there.
  *
- * Owns:       w->lane, `home` of processes that are ready; w->advert together with board.c.
+ * Owns:       w->lane, `home` of processes that are ready; w->lane.advert together with board.c.
  * Invariant:  a process that is READY is in the run queue of its home's lane, or in the hands of the worker that is its home.
  * Callers:    workers; the watcher visits. */
 #include "sched/lane.h"
@@ -18,12 +18,12 @@
 /* The lane has been visited, or is being: it becomes biased again after a while that grows. */
 static void be_calm(struct hd_worker *w)
 {
-	w->calm = w->calm_after;
+	w->lane.calm = w->lane.calm_after;
 }
 
 static void be_calm_for_longer(struct hd_worker *w)
 {
-	w->calm_after = w->calm_after < CALM_MAX ? 2 * w->calm_after : CALM_MAX;
+	w->lane.calm_after = w->lane.calm_after < CALM_MAX ? 2 * w->lane.calm_after : CALM_MAX;
 	be_calm(w);
 }
 
@@ -32,15 +32,15 @@ static void drop_bias(struct hd_worker *w)
 {
 	unsigned char asked = HD__BIAS_ASKED;
 
-	if (cas_acq_rel(&w->bias, &asked, HD__BIAS_NOT)) {
+	if (cas_acq_rel(&w->lane.bias, &asked, HD__BIAS_NOT)) {
 		be_calm_for_longer(w);
-		hd__unlock(&w->lane);
+		hd__unlock(&w->lane.lock);
 	}
 }
 
 void hd__enter_by_lock(struct hd_worker *w)
 {
-	for (unsigned i = 1; ld_acq(&w->bias) != HD__BIAS_NOT; i++) {
+	for (unsigned i = 1; ld_acq(&w->lane.bias) != HD__BIAS_NOT; i++) {
 		drop_bias(w);
 		if (i % HD__TRIES != 0)
 			hd__arch_pause();
@@ -49,20 +49,20 @@ void hd__enter_by_lock(struct hd_worker *w)
 		else /* or for a CPU, which under SCHED_FIFO a yield does not give it */
 			hd__os_thread_nap();
 	}
-	hd__lock(&w->lane);
+	hd__lock(&w->lane.lock);
 }
 
 void hd__rest(struct hd_worker *w)
 {
 	unsigned char biased = HD__BIASED;
 
-	if (ld_rlx(&w->bias) == HD__BIAS_NOT)
+	if (ld_rlx(&w->lane.bias) == HD__BIAS_NOT)
 		return;
-	if (cas_acq_rel(&w->bias, &biased, HD__BIAS_NOT)) /* pairs with hd__visit's */
+	if (cas_acq_rel(&w->lane.bias, &biased, HD__BIAS_NOT)) /* pairs with hd__visit's */
 		be_calm(w);
 	else
 		hd__enter_by_lock(w); /* a visitor has asked */
-	hd__unlock(&w->lane);
+	hd__unlock(&w->lane.lock);
 }
 
 /* v was asked for its lock, and does not answer. Returns whether the caller is inside, and has the lock. */
@@ -70,7 +70,7 @@ static bool revoke(struct hd_worker *v)
 {
 	unsigned char asked = HD__BIAS_ASKED;
 
-	if (!cas_acq_rel(&v->bias, &asked, HD__BIAS_REVOKING))
+	if (!cas_acq_rel(&v->lane.bias, &asked, HD__BIAS_REVOKING))
 		return false;
 	/* If there is a barrier, from here on v's worker sees REVOKING when it enters; if it had entered before, `held` is visible. If not,
 	 * the worker must answer, and no lane is biased any more. */
@@ -78,14 +78,14 @@ static bool revoke(struct hd_worker *v)
 	if (!fenced)
 		st_rlx(&v->sched->calm, 0);
 	for (int i = 0; fenced && i < HD__TRIES; i++) {
-		if (ld_acq(&v->held) == 0) { /* pairs with hd__leave's release: what the worker did inside is visible */
+		if (ld_acq(&v->lane.held) == 0) { /* pairs with hd__leave's release: what the worker did inside is visible */
 			be_calm_for_longer(v);
-			st_rel(&v->bias, HD__BIAS_NOT); /* pairs with hd__enter_by_lock */
+			st_rel(&v->lane.bias, HD__BIAS_NOT); /* pairs with hd__enter_by_lock */
 			return true;
 		}
 		hd__arch_pause();
 	}
-	st_rel(&v->bias, HD__BIAS_ASKED);
+	st_rel(&v->lane.bias, HD__BIAS_ASKED);
 	return false;
 }
 
@@ -97,19 +97,19 @@ bool hd__visit(struct hd_worker *v, bool at_any_cost)
 		return false; /* its owner does not lock it */
 	for (int i = 0; i < HD__TRIES && !inside; i++) {
 		unsigned char free = 0, biased = HD__BIASED;
-		inside = ld_rlx(&v->lane) == 0 && cas_acq(&v->lane, &free, 1); /* pairs with hd__leave's release */
+		inside = ld_rlx(&v->lane.lock) == 0 && cas_acq(&v->lane.lock, &free, 1); /* pairs with hd__leave's release */
 		if (!inside && i == 0) {
-			st_rlx(&v->wanted, true); /* an owner that enters again and again makes room */
-			if (ld_rlx(&v->bias) == HD__BIASED)
-				cas_acq_rel(&v->bias, &biased, HD__BIAS_ASKED); /* pairs with hd__enter */
+			st_rlx(&v->lane.wanted, true); /* an owner that enters again and again makes room */
+			if (ld_rlx(&v->lane.bias) == HD__BIASED)
+				cas_acq_rel(&v->lane.bias, &biased, HD__BIAS_ASKED); /* pairs with hd__enter */
 		}
 		if (!inside)
 			hd__arch_pause();
 	}
-	if (!inside && at_any_cost && ld_rlx(&v->bias) == HD__BIAS_ASKED)
+	if (!inside && at_any_cost && ld_rlx(&v->lane.bias) == HD__BIAS_ASKED)
 		inside = revoke(v);
-	if (ld_rlx(&v->wanted))
-		st_rlx(&v->wanted, false);
+	if (ld_rlx(&v->lane.wanted))
+		st_rlx(&v->lane.wanted, false);
 	if (inside)
 		be_calm(v);
 	return inside;
@@ -141,9 +141,9 @@ static int highest_movable(struct hd_worker *w, int level)
 /* Before the lane is left: other workers that run less than what is ready here, and may move, hear of it. */
 static void advertise(struct hd_worker *w)
 {
-	int level = w->runq.highest > w->advert ? highest_movable(w, w->advert) : 0;
+	int level = w->runq.highest > w->lane.advert ? highest_movable(w, w->lane.advert) : 0;
 
-	if (level > w->advert) {
+	if (level > w->lane.advert) {
 		hd__set_advert(w, level);
 		hd__tell_those_below(w, level);
 	}
@@ -154,7 +154,7 @@ void hd__unvisit(struct hd_worker *v)
 	bool ready = v->runq.highest != 0;
 
 	advertise(v);
-	hd__unlock(&v->lane);
+	hd__unlock(&v->lane.lock);
 	if (ready && hd__is_better_there(v, 0)) /* idle: it looked at its queue before we came, or looks again */
 		hd__raise(v, HD__BETTER);
 	else if (ready && ld_rlx(&v->sched->board.idlers) != 0)
@@ -190,19 +190,19 @@ void hd__leave_slowly(struct hd_worker *w)
 
 	w->surplus.found = false;
 	advertise(w);
-	if (w->held) {
-		st_rel(&w->held, 0); /* pairs with revoke's acquire */
-		if (ld_rlx(&w->bias) != HD__BIASED)
+	if (w->lane.held) {
+		st_rel(&w->lane.held, 0); /* pairs with revoke's acquire */
+		if (ld_rlx(&w->lane.bias) != HD__BIASED)
 			drop_bias(w);
-	} else if (w->calm == 1 && ld_rlx(&sched->calm) != 0 && !ld_rlx(&w->wanted)) {
-		st_rel(&w->bias, HD__BIASED); /* and keeps the lock; pairs with the CASes in hd__visit and revoke */
+	} else if (w->lane.calm == 1 && ld_rlx(&sched->calm) != 0 && !ld_rlx(&w->lane.wanted)) {
+		st_rel(&w->lane.bias, HD__BIASED); /* and keeps the lock; pairs with the CASes in hd__visit and revoke */
 	} else {
-		w->calm = w->calm > 1 ? w->calm - 1 : w->calm_after;
-		hd__unlock(&w->lane);
+		w->lane.calm = w->lane.calm > 1 ? w->lane.calm - 1 : w->lane.calm_after;
+		hd__unlock(&w->lane.lock);
 	}
 	if (unlikely(wake))
 		hd__wake_searcher(sched);
-	for (int i = 0; i < ROOM && ld_rlx(&w->wanted); i++)
+	for (int i = 0; i < ROOM && ld_rlx(&w->lane.wanted); i++)
 		hd__arch_pause(); /* a visitor waits outside */
 }
 
@@ -255,10 +255,10 @@ struct hd_process *hd__take_better(struct hd_worker *w, int level)
 		struct hd_process *p = take_first_above(w, v, level, &stays);
 		int left = p != NULL ? p->priority
 				     : level; /* nothing above this can be taken there; unless something stays for now */
-		if (left < v->advert && !stays)
+		if (left < v->lane.advert && !stays)
 			hd__set_advert(v, left);
 		again |= stays;
-		hd__unlock(&v->lane);
+		hd__unlock(&v->lane.lock);
 		if (p == NULL)
 			continue;
 		if (best != NULL)

@@ -13,7 +13,7 @@
  * or the worker will see, when it enters, that it is not biased any more. Each time the next bias is further away, so that a lane
  * which is visited often has an ordinary lock.
  *
- *   NOT     -> BIASED    hd__leave: the worker, w->calm times inside since the last visit
+ *   NOT     -> BIASED    hd__leave: the worker, w->lane.calm times inside since the last visit
  *   BIASED  -> ASKED     hd__visit
  *   ASKED   -> NOT       drop_bias: the worker, which then releases the lock
  *   BIASED  -> NOT       hd__rest: the worker, before it sleeps, which then releases the lock
@@ -36,11 +36,11 @@ static inline void hd__enter(struct hd_worker *w)
 {
 	if (!w->crowd)
 		return;
-	if (likely(ld_rlx(&w->bias) == HD__BIASED)) {
-		st_late(&w->held, 1);			    /* other CPUs may see it late; for those that care, see revoke */
-		if (likely(ld_rlx(&w->bias) == HD__BIASED)) /* no other thread has been inside since this one was */
+	if (likely(ld_rlx(&w->lane.bias) == HD__BIASED)) {
+		st_late(&w->lane.held, 1); /* other CPUs may see it late; for those that care, see revoke */
+		if (likely(ld_rlx(&w->lane.bias) == HD__BIASED)) /* no other thread has been inside since this one was */
 			return;
-		st_rel(&w->held, 0);
+		st_rel(&w->lane.held, 0);
 	}
 	hd__enter_by_lock(w);
 }
@@ -56,16 +56,16 @@ static inline void hd__leave(struct hd_worker *w)
 	if (!w->crowd)
 		return;
 	int highest = w->runq.highest;
-	if (unlikely(highest > w->advert || ld_rlx(&w->wanted) ||
+	if (unlikely(highest > w->lane.advert || ld_rlx(&w->lane.wanted) ||
 		     (highest != 0 && --w->surplus.calls == 0 && hd__is_surplus(w))))
 		hd__leave_slowly(w);
-	else if (likely(w->held))
-		st_rel(&w->held, 0); /* pairs with revoke's acquire */
-	else if (unlikely(w->calm == 1))
+	else if (likely(w->lane.held))
+		st_rel(&w->lane.held, 0); /* pairs with revoke's acquire */
+	else if (unlikely(w->lane.calm == 1))
 		hd__leave_slowly(w);
 	else {
-		w->calm--;
-		hd__unlock(&w->lane);
+		w->lane.calm--;
+		hd__unlock(&w->lane.lock);
 	}
 }
 

@@ -136,8 +136,7 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 				 .crowd = sched->nworkers > 1,
 				 .surplus = { .calls = 1, .every = 1 },
 				 .search = HD__SEARCH_INIT,
-				 .calm = sched->calm,
-				 .calm_after = sched->calm };
+				 .lane = { .calm = sched->calm, .calm_after = sched->calm } };
 	hd__set_level(w, 0);
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (sched->doors.trace != NULL ? HD__RECORD : 0);
 	w->due.quantum_end = w->due.stop_at = w->due.alarm = HD_FOREVER;

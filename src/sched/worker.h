@@ -138,6 +138,16 @@ struct hd__letters {
 	int64_t live; /* letters that this worker has given out, less those that came back to it (*) */
 };
 
+/* How a lane is entered, and what other workers are told of it: see sched/lane.h. */
+struct hd__lane {
+	unsigned char lock;
+	unsigned char bias;	   /* any thread */
+	unsigned char held;	   /* the lane is biased and its worker inside; written by the worker */
+	bool wanted;		   /* a visitor waits for the lock; a hint, any thread, relaxed */
+	uint32_t calm, calm_after; /* entries until the lane is biased, if no visitor comes; after a visit, that many */
+	int advert;		   /* as in board.adverts */
+};
+
 /* When a worker has something to do by the clock, beside its deadlines. */
 struct hd__due {
 	hd_time quantum_end; /* of `current`, when it has a quantum; else HD_FOREVER */
@@ -175,13 +185,8 @@ struct hd_worker {
 	struct hd__blocks blocks;
 
 	/* the lane: for the thread that is inside (sched/lane.h) */
-	unsigned char lane __attribute__((aligned(64))); /* its lock */
-	unsigned char bias;				 /* see sched/lane.h; any thread */
-	unsigned char held;				 /* the lane is biased and its worker inside; written by the worker */
-	bool crowd;					 /* there are other workers; constant */
-	bool wanted;					 /* a visitor waits for the lock; a hint, any thread, relaxed */
-	uint32_t calm, calm_after; /* entries until the lane is biased, if no visitor comes; after a visit, that many */
-	int advert;		   /* as in board.adverts */
+	struct hd__lane lane __attribute__((aligned(64)));
+	bool crowd; /* there are other workers; constant */
 	struct hd__surplus surplus;
 	struct hd__runq runq; /* runq.highest may be read by any thread, relaxed */
 	struct hd__timers timers;

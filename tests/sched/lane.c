@@ -66,7 +66,8 @@ static void enter_and_visit(unsigned calm, unsigned entries, unsigned visits)
 	t.sched->calm = calm;
 	hd__board_init(&t.sched->board);
 	t.worker = &t.sched->workers[1];
-	*t.worker = (struct hd_worker){ .sched = t.sched, .index = 1, .crowd = true, .calm = calm, .calm_after = calm };
+	*t.worker =
+		(struct hd_worker){ .sched = t.sched, .index = 1, .crowd = true, .lane = { .calm = calm, .calm_after = calm } };
 	t.entries = entries;
 	t.visits = visits;
 	CHECK_EQ(pthread_create(&thread[0], NULL, enter_often, NULL), 0);
