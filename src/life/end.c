@@ -86,7 +86,7 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	if (unlikely(w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
 		w->sched->hooks.owner_ended(w);
 	/* it counts until all that waited for it have been told: they may be all that is left */
-	st_rel(&w->ends, w->ends + counts); /* pairs with hd__nobody_counts */
+	st_rel(&w->stats.ends, w->stats.ends + counts); /* pairs with hd__nobody_counts */
 	return true;
 }
 

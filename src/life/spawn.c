@@ -111,7 +111,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 
 	if (likely(caller.w != NULL)) {
-		bump(&caller.w->births, (uint64_t)!how->daemon); /* it counts before it can end */
+		bump(&caller.w->stats.births, (uint64_t)!how->daemon); /* it counts before it can end */
 		bump(&caller.w->stats.spawned, 1);
 		st_rel(&p->control, control); /* published: from here on requests by id find it */
 		hd__make_ready(caller.w, p);

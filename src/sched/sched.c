@@ -183,7 +183,7 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. With one
 	 * worker the runtime is over when the last process that counts has ended, whatever daemons are ready. */
 	bool look = unlikely((ld_rlx(&w->attention) | (w->resched & ~(uint32_t)HD__AT_CALL)) != 0 || w->due.over ||
-			     (!w->crowd && w->ends == w->births + ld_rlx(&w->sched->births)));
+			     (!w->crowd && w->stats.ends == w->stats.births + ld_rlx(&w->sched->births)));
 	if (back != NULL && !look) {
 		next = hd__hand_off(w, back);
 	} else if (back != NULL) {

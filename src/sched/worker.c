@@ -48,12 +48,13 @@ bool hd__nobody_counts(struct hd__sched *sched, int *hold)
 	uint64_t ends = 0, births = 0;
 
 	for (unsigned i = 0; i < sched->nworkers; i++)
-		ends += ld_acq(&sched->workers[i].ends); /* pairs with hd__end: what an ended process has begun is visible */
+		ends += ld_acq(
+			&sched->workers[i].stats.ends); /* pairs with hd__end: what an ended process has begun is visible */
 	/* The hold is read between the two, at a moment when no process counted, if none did: the last one may have raised it and ended,
 	 * and a thread may lower it when it has spawned one. */
 	*hold = ld_seq(&sched->hold);
 	for (unsigned i = 0; i < sched->nworkers; i++)
-		births += ld_acq(&sched->workers[i].births);
+		births += ld_acq(&sched->workers[i].stats.births);
 	return births + ld_seq(&sched->births) == ends;
 }
 

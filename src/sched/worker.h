@@ -124,6 +124,7 @@ struct hd__hooks {
 
 /* Counters with one writer; see struct hd_stats. */
 struct hd__counters {
+	uint64_t births, ends; /* of processes that are not daemons: see hd__nobody_counts */
 	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles,
 		woken, steals, stolen;
 };
@@ -197,7 +198,6 @@ struct hd_worker {
 	struct hd_process *cannot_start; /* taken off the run queue, but there is no memory for its stack */
 	struct hd__context context;
 	struct hd__carrier carrier;
-	uint64_t births, ends; /* of processes that are not daemons, here, ever: see hd__nobody_counts (*) */
 	uint64_t outside,
 		back; /* waits for something outside the program that have begun here; that have ended here; ever (*) */
 	struct hd__outside *watched; /* what its poller watches for it; NULL: nothing. Set once, by its own thread (*) */
