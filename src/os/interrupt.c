@@ -33,10 +33,14 @@ static int choose(void)
 	struct sigaction ours = { .sa_handler = do_nothing }, now;
 
 	sigfillset(&ours.sa_mask);
-	for (int signal = SIGRTMAX; signal >= SIGRTMIN; signal--)
-		if (sigaction(signal, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL &&
-		    sigaction(signal, &ours, NULL) == 0)
+	for (int signal = SIGRTMAX; signal >= SIGRTMIN; signal--) {
+		if (sigaction(signal, NULL, &now) != 0 || now.sa_flags & SA_SIGINFO || now.sa_handler != SIG_DFL ||
+		    sigaction(signal, &ours, NULL) != 0)
+			continue;
+		if (pthread_kill(pthread_self(), signal) == 0) /* it does nothing; qemu-user knows signals that it cannot send */
 			return signal;
+		sigaction(signal, &now, NULL);
+	}
 	return -1;
 }
 
