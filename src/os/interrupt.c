@@ -37,7 +37,8 @@ static int choose(void)
 		if (sigaction(signal, NULL, &now) != 0 || now.sa_flags & SA_SIGINFO || now.sa_handler != SIG_DFL ||
 		    sigaction(signal, &ours, NULL) != 0)
 			continue;
-		if (pthread_kill(pthread_self(), signal) == 0) /* it does nothing; qemu-user knows signals that it cannot send */
+		if (pthread_kill(pthread_self(), signal) ==
+		    0) /* it does nothing; qemu-user knows signals that it cannot send */
 			return signal;
 		sigaction(signal, &now, NULL);
 	}

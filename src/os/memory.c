@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -194,12 +195,33 @@ void hd__os_discard(const struct hd__piece *pieces, size_t n)
 	errno = saved;
 }
 
+/* Through a pipe, piece by piece: where there is no memory, the kernel writes less into it than was asked for. */
+static long peek_by_pipe(char *to, const char *from, size_t n)
+{
+	size_t got = 0;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return -1;
+	for (size_t piece; got < n; got += piece) {
+		piece = n - got < PIPE_BUF ? n - got : PIPE_BUF;
+		if (syscall(SYS_write, ends[1], from + got, piece) != (long)piece ||
+		    syscall(SYS_read, ends[0], to + got, piece) != (long)piece)
+			break;
+	}
+	close(ends[0]);
+	close(ends[1]);
+	return (long)got;
+}
+
 int hd__os_peek(void *to, const void *from, size_t n)
 {
 	int saved = errno;
 	struct iovec into = { to, n }, what = { (void *)(uintptr_t)from, n };
 	long got = syscall(SYS_process_vm_readv, (long)getpid(), &into, 1L, &what, 1L, 0L); /* the sanitizers do not mind it */
 
+	if (got < 0 && (errno == ENOSYS || errno == EPERM)) /* qemu-user, filters of system calls */
+		got = peek_by_pipe(to, from, n);
 	errno = saved;
 	return got == (long)n;
 }
