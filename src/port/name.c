@@ -101,22 +101,18 @@ static int enter(struct hd__sched *sched, struct hd__name *entry)
 		err = -ENOMEM;
 	else if (*find(sched->names, entry->name, entry->hash) != NULL)
 		err = -EEXIST;
-	if (err == 0) {
-		hd__mailbox_lock(box);
-		if (box->closed)
-			err = -ESRCH;
-		else if (!box->bound)
-			err = -EINVAL;
-		hd__mailbox_unlock(box);
-	}
-	if (err == 0) { /* if the owner ends now, it takes its names back after this */
+	hd__mailbox_lock(box);
+	if (err == 0)
+		err = box->closed ? -ESRCH : ld_rlx(&box->owner) == 0 ? -EINVAL : 0;
+	if (err == 0) { /* still under the mailbox's lock: an owner that closes it after this sees the name */
 		struct hd__name **link = bucket(sched->names, entry->hash);
 		entry->next = *link;
 		*link = entry;
 		entry->other = box->names;
-		box->names = entry;
+		st_rlx(&box->names, entry);
 		sched->names->count++;
 	}
+	hd__mailbox_unlock(box);
 	hd__unlock(&sched->names_lock);
 	return err;
 }
