@@ -429,8 +429,10 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 	enum hd__outcome off = hd__called_off(me, ld_rlx(&me->control), x->rules);
 	if (unlikely(past || off != HD__WAITING)) {
 		do_not_wait(w, x, q);
-		if (next != NULL)
+		if (next != NULL) {
 			hd__runq_push_tail(&w->runq, next);
+			w = hd__safe_point(w); /* it may be better than the caller, which goes on */
+		}
 		hd__leave(w);
 		return past ? -ETIMEDOUT : give_up(me, off, x->rules);
 	}
