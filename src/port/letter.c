@@ -90,20 +90,12 @@ void hd__unwrite_letter(struct hd__letter *l)
 	hd__letter_drop(l);
 }
 
-/* Ends all that the letter has. */
-static inline void empty(struct hd__letter *l)
+/* Ends all that the letter has. Answers letters in a port that is gone with it: not dropped here, for those may be in a chain of any length. */
+static inline struct hd__link *empty(struct hd__letter *l)
 {
 	if (unlikely(l->drop != NULL))
 		l->drop(l->m.data);
-	if (unlikely(l->m.carried != NULL))
-		hd_port_release(l->m.carried);
-}
-
-void hd__letter_drop(struct hd__letter *l)
-{
-	if (!ld_acq(&l->emptied)) /* pairs with drop_elsewhere */
-		empty(l);
-	hd__letter_free(hd__self(), l);
+	return unlikely(l->m.carried != NULL) ? hd__port_let_go(l->m.carried) : NULL;
 }
 
 void hd__letters_drop(struct hd__link *chain)
@@ -111,15 +103,25 @@ void hd__letters_drop(struct hd__link *chain)
 	while (chain != NULL) {
 		struct hd__letter *l = hd__in_box(chain);
 		chain = chain->next;
-		hd__letter_drop(l);
+		if (!ld_acq(&l->emptied)) /* pairs with drop_elsewhere */
+			chain = hd__chain(empty(l), chain);
+		hd__letter_free(hd__self(), l);
 	}
+}
+
+void hd__letter_drop(struct hd__letter *l)
+{
+	l->in_box.next = NULL;
+	hd__letters_drop(&l->in_box);
 }
 
 /* The receiver holds it, and the caller is another process or thread: the receiver frees it when it comes by. */
 __attribute__((noinline)) static void drop_elsewhere(struct hd__letter *l)
 {
-	empty(l);
+	struct hd__link *more = empty(l);
+
 	st_rel(&l->emptied, true);
+	hd__letters_drop(more);
 }
 
 void hd_message_drop(struct hd_message *m)
@@ -137,8 +139,10 @@ void hd_message_drop(struct hd_message *m)
 	}
 	if (likely(box != NULL))
 		hd__line_remove(&box->held, &l->in_box);
-	empty(l);
+	struct hd__link *more = empty(l);
 	hd__letter_free(hd__self(), l); /* the caller may be on another worker now */
+	if (unlikely(more != NULL))
+		hd__letters_drop(more);
 }
 
 int hd_message_take(struct hd_message *m)

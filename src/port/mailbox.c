@@ -9,10 +9,22 @@
 #include "os/memory.h"
 #include "port/port.h"
 
-/* The owner of the mailbox has its id. */
+/* The owner of the mailbox has its id. What was called before will be answered by it. The locks of reply ports are taken inside this one; where
+ * it is the other way round, the mailbox is that of a caller, which is born. */
 static void born(struct hd__mourner *mourner, hd_pid pid)
 {
-	st_rlx(&((struct hd__mailbox *)mourner)->owner, pid);
+	struct hd__mailbox *box = (struct hd__mailbox *)mourner;
+
+	hd__mailbox_lock(box);
+	st_rlx(&box->owner, pid); /* pairs with call's second look */
+	for (int class = 0; class < HD__CLASSES; class ++)
+		for (struct hd__link *x = hd__line_first(&box->arrived[class]); x != NULL;
+		     x = hd__line_after(&box->arrived[class], x)) {
+			hd_port *carried = hd__in_box(x)->m.carried;
+			if (carried != NULL && carried->head.kind == HD__REPLY_PORT)
+				hd__reply_pass_on((struct hd__reply *)carried, pid);
+		}
+	hd__mailbox_unlock(box);
 }
 
 struct hd__mailbox *hd__mailbox_new(void)
@@ -204,8 +216,8 @@ static int make_room(struct hd__mailbox *box, hd_port *port, struct hd__letter *
 	return 1;
 }
 
-/* Under the lock, which it releases unless the answer is -ENOBUFS and `keep` is set. */
-static int deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, bool keep, struct hd_waiter **woken,
+/* Under the lock, which it releases. */
+static int deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
 		   struct hd__letter **dropped)
 {
 	struct hd__mailbox *box = port->box;
@@ -229,8 +241,7 @@ static int deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, boo
 			hd__push_letter(box, port, l);
 		}
 	}
-	if (err != -ENOBUFS || !keep)
-		hd__mailbox_unlock(box);
+	hd__mailbox_unlock(box);
 	if (spare != NULL)
 		hd__letter_free(w, spare);
 	return err < 0 ? err : 0;
@@ -245,14 +256,14 @@ int hd__deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct
 	if (unlikely(port->limits != NULL && l->m.size > port->limits->memory && !l->exempt))
 		return -EMSGSIZE;
 	hd__mailbox_lock(port->box);
-	return deliver(w, port, l, false, woken, dropped);
+	return deliver(w, port, l, woken, dropped);
 }
 
 int hd__deliver_locked(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken)
 {
 	struct hd__letter *none;
 
-	return deliver(w, port, l, false, woken, &none);
+	return deliver(w, port, l, woken, &none);
 }
 
 int hd__deliver_slowly(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
@@ -261,15 +272,25 @@ int hd__deliver_slowly(struct hd_worker **w, hd_port *port, struct hd__letter *l
 	if (port->head.kind == HD__REPLY_PORT || port->limits->full != HD_FULL_BLOCK || l->m.size > port->limits->memory)
 		return hd__deliver(*w, port, l, woken, dropped);
 	struct hd__mailbox *box = port->box;
+	struct hd_waitq *room = &port->limits->room;
+	*woken = NULL;
+	*dropped = NULL;
 	hd__mailbox_lock(box);
-	int err = deliver(*w, port, l, true, woken, dropped);
-	if (err != -ENOBUFS)
-		return err;
-	struct hd_waiter x = { .data = l, .owner = &box->owner, .rules = HD__HEEDS_LATER };
-	hd__waitq_lock(&port->limits->room);
+	hd__waitq_lock(room);
+	/* if other senders wait, for more room than this one needs, it stands behind them */
+	if (box->closed || (room->head == NULL && !is_full(port->limits, l))) {
+		hd__waitq_unlock(room);
+		return deliver(*w, port, l, woken, dropped);
+	}
 	hd__mailbox_unlock(box);
-	err = hd__park_as(*w, &x, &port->limits->room, until, HD_WAIT_SEND, NULL);
-	if (*w != NULL)
+	struct hd_waiter x = { .data = l, .owner = &box->owner, .rules = HD__HEEDS_LATER };
+	bool thread = *w == NULL;
+	if (thread)
+		hd__gate_leave(); /* the runtime may end before there is room */
+	int err = hd__park_as(*w, &x, room, until, HD_WAIT_SEND, NULL);
+	if (thread)
+		hd__gate_enter_surely();
+	else
 		hd__enter(*w = hd__self());
 	return err == -EPIPE ? -ESRCH : err;
 }
@@ -319,10 +340,11 @@ struct hd__link *hd__mailbox_close(struct hd_worker *w, struct hd__mailbox *box)
 	return chain;
 }
 
-/* Gives up what its owner had of the ports: the references that are heddle's to release, and the ports without any. Outside a lane. */
-static void release_ports(struct hd__mailbox *box)
+/* Gives up what its owner had of the ports: the references that are heddle's to release, and the ports without any. By the thread of w. */
+static void release_ports(struct hd_worker *w, struct hd__mailbox *box)
 {
 	for (;;) {
+		struct hd_waiter *woken = NULL;
 		hd__mailbox_lock(box);
 		hd_port *port = box->ports;
 		while (port != NULL && !port->owners && !port->freed)
@@ -338,10 +360,17 @@ static void release_ports(struct hd__mailbox *box)
 		}
 		hd__mailbox_unlock(box);
 		if (!freed)
-			hd_port_release(port);
+			hd__port_release(w, port, &woken); /* of a mail port of an owner: none is woken, nothing is left */
 	}
 	hd__mailbox_unlock(box);
 	hd__free_gone(box);
+}
+
+static void forget_reply(struct hd__mailbox *box)
+{
+	if (box->reply != NULL)
+		hd__reply_forget(box->reply);
+	box->reply = NULL;
 }
 
 void hd__mailbox_ending(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err)
@@ -353,47 +382,57 @@ void hd__mailbox_ending(struct hd__mourner *mourner, struct hd_process *me, enum
 	hd__enter(w);
 	struct hd__link *chain = hd__mailbox_close(w, box);
 	hd__leave(w);
-	if (box->reply != NULL)
-		hd__reply_forget(box->reply);
-	box->reply = NULL;
+	forget_reply(box);
 	hd__names_end(w, w->sched, box);
 	hd__letters_drop(chain);
-	release_ports(box);
+	release_ports(hd__self(), box);
 	hd__ties_end(box, kind, err);
 }
 
-/* The process is dead. If it has never run, or never will again, its letters are still there; they are dropped when hd_run ends. */
+/* The process is dead. If it has never run, or never will again, all is still there. */
 void hd__mailbox_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end)
 {
 	struct hd__mailbox *box = (struct hd__mailbox *)mourner;
 
-	hd__names_end(w, w->sched, box);
-	hd__ties_tell(w, box, end);
 	if (unlikely(!box->closed)) {
 		struct hd__link *chain = hd__mailbox_close(w, box);
-		hd__lock(&w->sched->unread_lock);
-		box->mourner.next = w->sched->unread;
-		w->sched->unread = &box->mourner;
-		box->arrived[HD__PLAIN].last = chain;
-		hd__unlock(&w->sched->unread_lock);
-		return;
+		hd__names_end(w, w->sched, box); /* it is closed: there will be no more names */
+		forget_reply(box);
+		hd__letters_leave(w, chain);
+		release_ports(w, box);
 	}
+	hd__ties_tell(w, box, end);
+	st_rlx(&box->owner, 0); /* the id may be another process's, in another runtime */
 	hd__mailbox_lock(box);
 	hd__mailbox_release(box);
 }
 
-void hd__mailboxes_drop(struct hd__sched *sched)
+void hd__letters_leave(struct hd_worker *w, struct hd__link *chain)
 {
-	while (sched->unread != NULL) {
-		struct hd__mailbox *box = (struct hd__mailbox *)sched->unread;
-		struct hd__link *chain = box->arrived[HD__PLAIN].last;
-		sched->unread = box->mourner.next;
-		box->arrived[HD__PLAIN].last = NULL;
-		if (box->reply != NULL)
-			hd__reply_forget(box->reply);
-		hd__letters_drop(chain);
-		release_ports(box);
-		hd__mailbox_lock(box);
-		hd__mailbox_release(box);
+	while (chain != NULL) {
+		struct hd__letter *l = hd__in_box(chain);
+		struct hd_waiter *woken = NULL;
+		chain = chain->next;
+		if (l->m.carried != NULL)
+			chain = hd__chain(hd__port_release(w, l->m.carried, &woken), chain);
+		l->m.carried = NULL;
+		if (woken != NULL)
+			hd__unpark(w, woken);
+		if (l->drop == NULL) {
+			hd__letter_free(w, l);
+			continue;
+		}
+		hd__lock(&w->sched->unread_lock);
+		l->in_box.next = w->sched->unread;
+		w->sched->unread = &l->in_box;
+		hd__unlock(&w->sched->unread_lock);
 	}
+}
+
+void hd__letters_drop_left(struct hd__sched *sched)
+{
+	struct hd__link *chain = sched->unread;
+
+	sched->unread = NULL;
+	hd__letters_drop(chain);
 }

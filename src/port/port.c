@@ -130,12 +130,9 @@ struct hd__link *hd__port_release(struct hd_worker *w, hd_port *port, struct hd_
 	return NULL;
 }
 
-void hd_port_release(hd_port *port)
+struct hd__link *hd__port_let_go(hd_port *port)
 {
 	struct hd_waiter *woken = NULL;
-
-	if (port == NULL)
-		return;
 	struct hd_worker *w = hd__enter_call();
 	if (port->head.kind == HD__MAIL_PORT && port->owners && w != NULL && hd__mailbox_of(w->current) == port->box)
 		port->owners = false; /* the owner sees to it itself */
@@ -143,7 +140,13 @@ void hd_port_release(hd_port *port)
 	if (woken != NULL)
 		hd__unpark(w, woken);
 	hd__leave_call(w);
-	hd__letters_drop(unread);
+	return unread;
+}
+
+void hd_port_release(hd_port *port)
+{
+	if (port != NULL)
+		hd__letters_drop(hd__port_let_go(port));
 }
 
 void hd_port_info(hd_port *port, struct hd_port_info *info)

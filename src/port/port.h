@@ -95,6 +95,17 @@ void hd__letter_drop(struct hd__letter *l);
 /* As hd__letter_drop, for all of a chain by in_box.next. */
 void hd__letters_drop(struct hd__link *chain);
 
+/* The two chains as one. */
+static inline struct hd__link *hd__chain(struct hd__link *first, struct hd__link *rest)
+{
+	struct hd__link **end = &first;
+
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = rest;
+	return first;
+}
+
 /* Whether a received message has something that must be dropped. */
 static inline bool hd__letter_matters(const struct hd__letter *l)
 {
@@ -137,6 +148,8 @@ struct hd__mailbox {
 	uint32_t refs;		    /* its ports, and its owner */
 	bool bound;		    /* it has an owner, or will have in a moment */
 	bool closed;		    /* its owner has ended, or does: nothing arrives any more */
+	bool mourns;		    /* its owner ends, and waits in `receiver` for the end of its children */
+	uint32_t children;	    /* under ties_lock: how many ties it has as a creator */
 	struct hd__line arrived[HD__CLASSES];
 	struct hd__line
 		held; /* what its owner has received and not dropped; the owner's, and when that waits, the thread's that has claimed
@@ -151,12 +164,16 @@ struct hd__mailbox {
 	struct hd__reply *reply;		/* for its owner's next call; the owner's; or NULL */
 };
 
+/* As hd__letters_drop, inside the lane of w: calls are broken, and ports released; letters with a function of the program's are dropped when
+ * hd_run ends. */
+void hd__letters_leave(struct hd_worker *w, struct hd__link *chain);
+
 /* The owner ends; has ended. */
 void hd__mailbox_ending(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err);
 void hd__mailbox_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end);
 
-/* Drops the letters to processes that have ended without running. No process runs any more. */
-void hd__mailboxes_drop(struct hd__sched *sched);
+/* Drops what hd__letters_leave has left. No process runs any more. */
+void hd__letters_drop_left(struct hd__sched *sched);
 
 /* The mailbox of p, by its own thread, or under p->news.lock; NULL: none yet. */
 static inline struct hd__mailbox *hd__mailbox_of(struct hd_process *p)
@@ -345,6 +362,9 @@ void hd__port_unlist(hd_port *port);
 /* As hd_port_release, inside the lane of w (NULL: a plain thread): *woken, if it is set, is to be unparked, and what is answered to be dropped
  * outside the lane. */
 struct hd__link *hd__port_release(struct hd_worker *w, hd_port *port, struct hd_waiter **woken);
+
+/* As hd_port_release, but for the letters, which it answers: to be dropped. */
+struct hd__link *hd__port_let_go(hd_port *port);
 
 /* The owner of box, w's runner or one that will never run again, has ended: nothing arrives any more. Answers what is to be dropped outside the
  * lane, chained by in_box.next; the senders that wait for room are unparked. Inside the lane of w. */

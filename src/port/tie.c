@@ -9,8 +9,9 @@
  *             two of them, which end in any order.
  * Callers:    any thread; the end of a process.
  *
- * The end of a process: it closes its mailbox; ends its links, and waits until its children are dead, unless it was a normal end
- * (hd__ties_end); is marked dead; tells those that watched it (hd__ties_tell). One that never ran does the second step in the last. */
+ * The end of a process: it closes its mailbox; unless it was a normal end, kills what is linked with it and waits until its children are dead
+ * and have told that (hd__ties_end); is marked dead; tells those that watched it, and at last parts from its creator, which may wait for
+ * that (hd__ties_tell). One that never ran does the second step in the last. */
 #include <heddle/link.h>
 
 #include "os/memory.h"
@@ -68,8 +69,11 @@ static void free_tie(struct hd_worker *w, struct hd__tie *tie)
 
 	if (tie->notice != NULL)
 		hd__letter_free(w, tie->notice);
-	if (tie->port != NULL)
-		hd__port_release(w, tie->port, &woken); /* of a mail port: none is woken */
+	if (tie->port != NULL) { /* of a mail port: none is woken */
+		struct hd__link *unread = hd__port_release(w, tie->port, &woken);
+		if (unread != NULL) /* it had no owner, and the watch had the last reference: the watched process has ended */
+			hd__letters_leave(w, unread);
+	}
 	hd__os_free(tie);
 }
 
@@ -80,12 +84,32 @@ static void join(struct hd__tie *tie, struct hd__mailbox *first, struct hd__mail
 	tie->ends[1].box = second;
 	hd__line_push(&first->ties, &tie->ends[0].link);
 	hd__line_push(&second->ties, &tie->ends[1].link);
+	second->children += tie->kind == CHILD;
 }
 
-static void part(struct hd__tie *tie)
+/* Under the lock. If it was that of the last child, and its creator waits for that, *woken receives the creator's wait: to be unparked when the
+ * lock is released. */
+static void part(struct hd_worker *w, struct hd__tie *tie, struct hd_waiter **woken)
 {
+	struct hd__mailbox *creator = tie->ends[1].box;
+
 	for (int i = 0; i < 2; i++)
 		hd__line_remove(&tie->ends[i].box->ties, &tie->ends[i].link);
+	if (tie->kind != CHILD || --creator->children > 0)
+		return;
+	hd__mailbox_lock(creator);
+	if (creator->mourns)
+		*woken = hd__waitq_claim(w, &creator->receiver, HD__GRANTED);
+	hd__mailbox_unlock(creator);
+}
+
+/* Under the lock: whether the mailbox has this tie, which may be gone. */
+static bool has_tie(const struct hd__mailbox *box, const struct hd__tie *tie)
+{
+	for (struct hd__link *x = hd__line_first(&box->ties); x != NULL; x = hd__line_after(&box->ties, x))
+		if (tie_of(end_of(x)) == tie)
+			return true;
+	return false;
 }
 
 /* ---- making and undoing ---- */
@@ -175,6 +199,7 @@ static int undo(hd_pid pid, struct hd__mailbox *mine, bool (*fits)(const struct 
 {
 	struct hd__caller caller = hd__call_begin();
 	struct hd__tie *tie = NULL;
+	struct hd_waiter *woken = NULL;
 
 	if (caller.sched == NULL)
 		return -ENXIO;
@@ -186,10 +211,12 @@ static int undo(hd_pid pid, struct hd__mailbox *mine, bool (*fits)(const struct 
 		if (other != NULL)
 			tie = search(mine, other, fits, what);
 		if (tie != NULL)
-			part(tie);
+			part(caller.w, tie, &woken);
 		hd__waitq_unlock(&p->news);
 	}
 	hd__unlock(&caller.sched->ties_lock);
+	if (woken != NULL)
+		hd__unpark(caller.w, woken);
 	if (tie != NULL)
 		free_tie(caller.w, tie);
 	hd__call_end(caller);
@@ -340,14 +367,15 @@ hd_pid hd__spawn_tied(struct hd__sched *sched, const struct hd_spawn *how, hd_en
 		return pid;
 	caller = hd__call_begin();
 	for (int i = 0; i < 2; i++) {
-		if (ties[i] == NULL)
-			continue;
+		struct hd_waiter *woken = NULL; /* stays so: the creator is the caller */
 		hd__lock(&sched->ties_lock);
-		bool there = ties[i]->ends[0].box != NULL && made;
+		bool there =
+			made && has_tie(box, ties[i]); /* not if the owner of the other mailbox has ended: it is freed then */
 		if (there)
-			part(ties[i]);
+			part(caller.w, ties[i], &woken);
 		hd__unlock(&sched->ties_lock);
-		free_tie(caller.w, ties[i]);
+		if (ties[i] != NULL && (there || !made))
+			free_tie(caller.w, ties[i]);
 	}
 	hd__call_end(caller);
 	unbind(box);
@@ -362,63 +390,138 @@ static int reason_of(enum hd_end_kind kind, int err)
 	return err != 0 ? err : kind == HD_END_CANCELLED ? -ECANCELED : -EOWNERDEAD;
 }
 
-/* Takes ties of the mailbox out: its links, and with `all` its watches too. */
-static struct hd__tie *take_out(struct hd__sched *sched, struct hd__mailbox *box, bool all)
+/* Whether a process that ends takes this tie out at once: its links; and when it is dead (`all`), all but that with its creator. */
+static bool is_due(const struct hd__tie *tie, const struct end *mine, bool all)
+{
+	return all ? tie->kind != CHILD || mine->side == 1 : tie->kind == LINK;
+}
+
+static struct hd__tie *take_out(struct hd_worker *w, struct hd__mailbox *box, bool all)
 {
 	struct hd__tie *taken = NULL, **end = &taken;
+	struct hd_waiter *woken = NULL; /* stays so: the creator is the owner, which does not wait any more */
 
-	hd__lock(&sched->ties_lock);
+	hd__lock(&w->sched->ties_lock);
 	for (struct hd__link *x = hd__line_first(&box->ties), *next; x != NULL; x = next) {
 		struct end *mine = end_of(x);
 		struct hd__tie *tie = tie_of(mine);
 		next = hd__line_after(&box->ties, x);
-		if (tie->kind == WATCH && !all)
+		if (!is_due(tie, mine, all))
 			continue;
-		part(tie);
+		part(w, tie, &woken);
 		tie->pid = ld_rlx(&tie->ends[!mine->side].box->owner);
-		if (tie->kind == WATCH && mine->side == 1)
-			tie->pid = 0; /* its own watch of another process: there is nothing to tell */
 		tie->next = NULL;
 		*end = tie;
 		end = &tie->next;
 	}
-	hd__unlock(&sched->ties_lock);
+	hd__unlock(&w->sched->ties_lock);
 	return taken;
+}
+
+/* Kills the creator and the children of the caller, which ends. Their ties stay: those with its children till they are dead, because it waits
+ * for them; that with its creator till it is dead itself. */
+static void kill_kin(struct hd__sched *sched, struct hd__mailbox *box, int reason)
+{
+	size_t n = 0;
+
+	hd__lock(&sched->ties_lock);
+	for (struct hd__link *x = hd__line_first(&box->ties); x != NULL; x = hd__line_after(&box->ties, x))
+		n++;
+	while (n-- > 0 &&
+	       box->ties.last != NULL) { /* each goes to the tail; if some are gone meanwhile, others are killed twice */
+		struct hd__link *x = hd__line_first(&box->ties);
+		struct end *mine = end_of(x);
+		hd__line_remove(&box->ties, x);
+		hd__line_push(&box->ties, x);
+		if (tie_of(mine)->kind != CHILD)
+			continue;
+		hd_pid pid = ld_rlx(&tie_of(mine)->ends[!mine->side].box->owner);
+		hd__unlock(&sched->ties_lock);
+		hd_kill(pid, reason);
+		hd__lock(&sched->ties_lock);
+	}
+	hd__unlock(&sched->ties_lock);
+}
+
+/* The caller, which ends, waits until its children are dead, and their ends told. */
+static void wait_for_children(struct hd__mailbox *box)
+{
+	struct hd_worker *w = hd__self();
+	struct hd_waiter x = { .rules = HD__NO_CANCEL | HD__NO_KILL };
+
+	hd__enter(w);
+	hd__lock(&w->sched->ties_lock);
+	if (box->children == 0) {
+		hd__unlock(&w->sched->ties_lock);
+		hd__leave(w);
+		return;
+	}
+	hd__mailbox_lock(box);
+	box->mourns = true;
+	hd__unlock(&w->sched->ties_lock);
+	(void)hd__park_as(w, &x, &box->receiver, HD_FOREVER, HD_WAIT_REST, NULL);
 }
 
 void hd__ties_end(struct hd__mailbox *box, enum hd_end_kind kind, int err)
 {
 	struct hd_worker *w = hd__self();
-	bool normal = kind == HD_END_RETURNED;
 
-	if (kind == HD_END_KILLED)
+	if (kind == HD_END_RETURNED)
+		return;
+	if (kind == HD_END_KILLED) {
+		hd__waitq_lock(&w->current->news);
 		err = w->current->end_err;
-	struct hd__tie *links = take_out(w->sched, box, false);
-	for (struct hd__tie *tie = links; tie != NULL && !normal; tie = tie->next)
-		hd_kill(tie->pid, reason_of(kind, err));
+		hd__waitq_unlock(&w->current->news);
+	}
+	struct hd__tie *links = take_out(w, box, false);
 	while (links != NULL) {
 		struct hd__tie *tie = links;
 		links = tie->next;
-		if (!normal && tie->kind == CHILD && tie->ends[1].box == box)
-			while (hd_terminate(tie->pid, HD_FOREVER) == -ECANCELED)
-				continue; /* we end already: it waits */
+		hd_kill(tie->pid, reason_of(kind, err));
 		free_tie(hd__self(), tie);
 	}
+	kill_kin(hd__self()->sched, box, reason_of(kind, err));
+	wait_for_children(box);
+}
+
+/* The tie between the owner of the mailbox and its creator; NULL: none. It is in no line any more. */
+static struct hd__tie *part_from_creator(struct hd_worker *w, struct hd__mailbox *box, struct hd_waiter **woken)
+{
+	struct hd__tie *found = NULL;
+
+	hd__lock(&w->sched->ties_lock);
+	for (struct hd__link *x = hd__line_first(&box->ties); x != NULL && found == NULL; x = hd__line_after(&box->ties, x))
+		if (tie_of(end_of(x))->kind == CHILD)
+			found = tie_of(end_of(x));
+	if (found != NULL) {
+		found->pid = ld_rlx(&found->ends[1].box->owner);
+		part(w, found, woken);
+	}
+	hd__unlock(&w->sched->ties_lock);
+	return found;
 }
 
 void hd__ties_tell(struct hd_worker *w, struct hd__mailbox *box, const struct hd_end *end)
 {
 	struct hd__caller caller = { w, w->sched };
+	struct hd_waiter *woken = NULL;
 	hd_pid pid = ld_rlx(&box->owner);
+	bool normal = end->kind == HD_END_RETURNED;
 
-	for (struct hd__tie *tie = take_out(w->sched, box, true), *next; tie != NULL; tie = next) {
+	for (struct hd__tie *tie = take_out(w, box, true), *next; tie != NULL; tie = next) {
 		next = tie->next;
-		if (tie->kind == WATCH && tie->pid != 0)
+		if (tie->kind == WATCH && tie->ends[0].box == box)
 			send_notice(w, tie, pid, end);
-		else if (tie->kind == WATCH && tie->ends[0].box == box)
-			send_notice(w, tie, pid, end); /* by a port without an owner yet */
-		else if (tie->kind != WATCH && end->kind != HD_END_RETURNED)
+		else if (tie->kind != WATCH && !normal)
 			hd__doom(caller, tie->pid, reason_of(end->kind, end->err));
 		free_tie(w, tie);
 	}
+	struct hd__tie *tie = part_from_creator(w, box, &woken);
+	if (tie == NULL)
+		return;
+	if (!normal) /* again, unless it never ran: then it hears of it now */
+		hd__doom(caller, tie->pid, reason_of(end->kind, end->err));
+	if (woken != NULL)
+		hd__unpark(w, woken);
+	free_tie(w, tie);
 }

@@ -101,7 +101,7 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 static void take_down(struct hd__sched *sched)
 {
 	hd__io_drop(sched);
-	hd__mailboxes_drop(sched);
+	hd__letters_drop_left(sched);
 	hd__names_drop(sched);
 	for (unsigned i = 0; i < sched->nworkers; i++) {
 		hd__letters_fini(&sched->workers[i].letters);

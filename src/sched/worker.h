@@ -247,10 +247,9 @@ struct hd__sched {
 	unsigned char names_lock; /* of all names of ports */
 	struct hd__names *names;  /* port/name.c; NULL: none yet */
 	unsigned char unread_lock;
-	struct hd__mourner
-		*unread;       /* mailboxes of processes that have ended without running (port/mailbox.c); under unread_lock */
-	struct hd__io *io;     /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
-	struct hd__pool *pool; /* io/pool.h */
+	struct hd__link *unread; /* letters to be dropped when no process runs any more (port/mailbox.c); under unread_lock */
+	struct hd__io *io;	 /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
+	struct hd__pool *pool;	 /* io/pool.h */
 	struct hd__board board;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
 	struct hd_worker workers[];
