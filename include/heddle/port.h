@@ -56,7 +56,7 @@ HD_API void hd_port_release(hd_port *port);
 
 /* What hd_port_info tells. */
 struct hd_port_info {
-	hd_pid owner;	   /* 0: none yet */
+	hd_pid owner;	   /* 0: none yet, or it has ended */
 	bool closed;	   /* its owner has ended: no message can be sent */
 	size_t length;	   /* messages in it */
 	size_t high_water; /* the most that ever were in it */
@@ -73,6 +73,7 @@ HD_API void hd_port_info(hd_port *port, struct hd_port_info *info);
  *
  *   0            the message is in the port, or was received; or dropped, as the policy of a full port says
  *   -ENOBUFS     the port is full
+ *   -EMSGSIZE    the message is longer than all the memory that the port may have
  *   -ESRCH       the owner has ended
  *   -ETIMEDOUT   there was no room by `until`
  *   -ECANCELED   the caller was cancelled while it waited, or before
@@ -134,7 +135,8 @@ HD_API int hd_message_take(struct hd_message *m);
  * a row at most). hd_call_move sends the memory itself, as hd_send_move does. Returns
  *
  *   0            *answer has the answer
- *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended
+ *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended; or the call had to wait for room
+ *                in the port, and by then the receiver waits for the caller
  *   -EDEADLK     the receiver waits, through a chain of calls, for the caller, or is the caller; nothing was sent. HEDDLE_DEADLOCK=report
  *                prints the chain
  *   -ETIMEDOUT   there was no answer by `until`; one that comes later is dropped, and the process that gives it hears -ESRCH

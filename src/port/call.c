@@ -24,11 +24,13 @@
 enum { IDLE, ASKED, ANSWERED, BROKEN, ABANDONED };
 
 struct hd__reply {
-	struct hd__port_head head;  /* one reference is the caller's own */
-	uint8_t state;		    /* of the call */
-	bool waits;		    /* the caller is in `caller`, or has been until its wait was decided */
-	struct hd_waitq caller;	    /* where it waits */
-	struct hd__mailbox *box;    /* its mailbox */
+	struct hd__port_head head; /* one reference is the caller's own */
+	uint8_t state;		   /* of the call */
+	bool waits;		   /* the caller is in `caller`, or has been until its wait was decided */
+	bool stands;		 /* its p->arrival says which process will answer; else it will say so when it has been ready */
+	hd_pid to;		 /* that process; 0: unknown */
+	struct hd_waitq caller;	 /* where it waits */
+	struct hd__mailbox *box; /* its mailbox */
 	struct hd_process *process; /* it itself */
 	struct hd_message *answer;  /* where the answer goes */
 };
@@ -53,8 +55,8 @@ static inline bool decide(struct hd_worker *w, struct hd__reply *r, uint8_t stat
 		return false;
 	}
 	r->state = state;
-	if (r->waits)
-		st_rlx(&r->process->why, HD_WAIT_NONE);
+	st_rlx(&r->process->why,
+	       HD_WAIT_NONE); /* also if it does not wait yet: the process that has answered it may call it now */
 	return true;
 }
 
@@ -95,8 +97,11 @@ void hd__reply_forget(struct hd__reply *r)
 void hd__reply_pass_on(struct hd__reply *r, hd_pid to)
 {
 	lock(r);
-	if (r->state == ASKED)
-		st_rel(&r->process->arrival, (uint64_t)to);
+	if (r->state == ASKED) {
+		r->to = to;
+		if (r->stands) /* else it may be in a run queue, where arrival is another thing */
+			st_rel(&r->process->arrival, (uint64_t)to);
+	}
 	unlock(r);
 }
 
@@ -190,6 +195,22 @@ static inline void begin_calling(struct hd_process *me, hd_pid to)
 {
 	st_rlx(&me->arrival, (uint64_t)to);
 	st_rel(&me->why, HD_WAIT_CALL);
+}
+
+/* The message has been delivered. The caller may have been ready since it said for which process it waits, or that process was not born then:
+ * says so now. Answers for which it waits. */
+__attribute__((noinline)) static hd_pid begin_again(struct hd_worker *w, struct hd__reply *r, hd_pid owner)
+{
+	lock(r);
+	if (r->to == 0)
+		r->to = owner;
+	hd_pid to = r->to;
+	if (r->state == ASKED) {
+		r->stands = true;
+		begin_calling(w->current, to);
+	}
+	unlock(r);
+	return to;
 }
 
 static inline void end_calling(struct hd_process *me)
@@ -320,6 +341,7 @@ __attribute__((always_inline)) static inline int call(hd_port *port, const struc
 	struct hd_process *me = w->current;
 	hd_pid owner = ld_rlx(&port->box->owner);
 	struct hd_process *server = hd__table_find(&w->sched->table, owner); /* NULL: none yet */
+	bool limited = port->limits != NULL; /* the caller may wait for room, or have to drop what it displaces */
 	if (unlikely(server == me))
 		err = -EDEADLK;
 	else
@@ -330,22 +352,32 @@ __attribute__((always_inline)) static inline int call(hd_port *port, const struc
 	l->m.carried = (hd_port *)r;
 	r->state = ASKED;
 	r->waits = false;
+	r->stands = !limited;
+	r->to = owner;
 	r->answer = answer;
 	st_rlx(&r->head.refs, 2);
 	err = hd__deliver_surely(&w, port, l, &woken, &dropped, until);
 	if (unlikely(err != 0))
 		return did_not_call(w, r, l, err);
 	if (unlikely(dropped != NULL)) {
+		if (woken != NULL)
+			hd__unpark(w, woken);
+		woken = NULL;
+		end_calling(me);
 		hd__leave(w);
 		hd__letters_drop(&dropped->in_box);
 		hd__enter(w = hd__self());
-		return await(w, r, NULL, until);
 	}
-	if (unlikely(ld_rlx(&me->why) != HD_WAIT_CALL))
-		begin_calling(me, owner); /* it has waited for room meanwhile */
-	hd__arch_fence_after_lock(); /* pairs with the same of another caller, in between its begin_calling and this look: one of the two sees the other */
-	if (server != NULL && unlikely(ld_rlx(&server->why) == HD_WAIT_CALL) && is_refused(w, port, r, owner))
+	if (unlikely(limited || owner == 0)) {
+		owner = begin_again(w, r, ld_rlx(&port->box->owner));
+		server = hd__table_find(&w->sched->table, owner);
+	}
+	hd__arch_fence_after_lock(); /* pairs with that of another caller: one of the two sees what the other has said in begin_calling */
+	if (server != NULL && unlikely(ld_rlx(&server->why) == HD_WAIT_CALL) && is_refused(w, port, r, owner)) {
+		if (woken != NULL)
+			hd__unpark(w, woken);
 		return did_not_call(w, r, NULL, -EDEADLK);
+	}
 	return await(w, r, answerer(w, woken, server, owner), until);
 }
 
@@ -379,13 +411,14 @@ __attribute__((always_inline)) static inline int reply(struct hd_message *m, con
 	struct hd_worker *w = hd__self();
 	struct hd__letter *call = m->letter, *l = NULL;
 	struct hd_waiter *woken = NULL;
+	hd_port *to = call != NULL ? call->m.carried : NULL; /* not m's: there may be copies of m, one of which was used */
 	int err;
 
 	if (unlikely(w == NULL))
 		return -ENOTSUP;
-	if (unlikely(m->carried == NULL || m->carried->head.kind != HD__REPLY_PORT))
+	if (unlikely(to == NULL || to->head.kind != HD__REPLY_PORT))
 		return call != NULL && call->answered ? -EALREADY : -EINVAL;
-	struct hd__reply *r = (struct hd__reply *)m->carried;
+	struct hd__reply *r = (struct hd__reply *)to;
 	hd__enter(w);
 	w = hd__beginning(w);
 	if (likely(what->size == 0 && !what->move)) {
