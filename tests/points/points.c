@@ -41,6 +41,7 @@ struct scene {
 	struct hd_event event;
 	hd_queue *queue;
 	hd_promise *promise;
+	hd_port *port;
 	hd_pid holder;
 	bool over; /* the holder should end */
 };
@@ -232,7 +233,47 @@ static void held_mutex(struct scene *s)
 	MUST(hd_sleep(HD_MS(1)));
 }
 
+/* The owner of a port: takes messages out, and answers calls, once the semaphore is signalled. */
+static void *own_port(void *arg)
+{
+	struct scene *s = arg;
+	struct hd_message m;
+	bool open = false;
+
+	while (!s->over) {
+		open |= hd_semaphore_try_wait(&s->semaphore) == 0;
+		while (open && hd_receive(s->port, &m, 0) == 0) {
+			(void)!hd_reply(&m, 1, NULL, 0); /* perhaps it is no call, or is not waited for any more */
+			hd_message_drop(&m);
+		}
+		MUST(hd_sleep(HD_US(100)));
+	}
+	return NULL;
+}
+
+static void owned_port(struct scene *s, const struct hd_port_options *options)
+{
+	s->port = hd_port_new(options);
+	MUST(s->holder = hd_spawn_with(&(struct hd_spawn){ .port = s->port }, own_port, s));
+}
+
+static void full_port(struct scene *s)
+{
+	owned_port(s, &(struct hd_port_options){ .unowned = true, .capacity = 1, .full = HD_FULL_BLOCK });
+	MUST(hd_send(s->port, 0, NULL, 0, HD_FOREVER));
+}
+
+static void busy_server(struct scene *s)
+{
+	owned_port(s, &(struct hd_port_options){ .unowned = true });
+}
+
 /* ---- what ends the waits ---- */
+
+static void send_message(struct scene *s)
+{
+	MUST(hd_send(s->port, 1, NULL, 0, HD_FOREVER));
+}
 
 static void send_byte(struct scene *s)
 {
@@ -704,6 +745,49 @@ static long call_close(struct scene *s, hd_time until)
 	return err;
 }
 
+/* In a port of the caller's own. */
+static void own_new_port(struct scene *s)
+{
+	hd_port_release(s->port);
+	s->port = hd_port_retain(hd_port_new(NULL));
+}
+
+static long call_receive(struct scene *s, hd_time until)
+{
+	struct hd_message m;
+
+	own_new_port(s);
+	return hd_receive(s->port, &m, until);
+}
+
+static long call_receive_tag(struct scene *s, hd_time until)
+{
+	struct hd_message m;
+
+	own_new_port(s);
+	MUST(hd_send(s->port, 7, NULL, 0, 0)); /* another one, which stays */
+	return hd_receive_tag(NULL, 1, &m, until);
+}
+
+static long call_select_receive(struct scene *s, hd_time until)
+{
+	struct hd_message m;
+
+	own_new_port(s);
+	struct hd_case cases[] = { hd_case_receive(s->port, &m) };
+	return hd_select(cases, 1, until);
+}
+
+static long call_send_message(struct scene *s, hd_time until)
+{
+	return hd_send(s->port, 1, "x", 2, until);
+}
+
+static long call_call(struct scene *s, hd_time until)
+{
+	return hd_call(s->port, 1, "x", 2, NULL, until);
+}
+
 /* ---- the table ---- */
 
 enum { BUSY_POOL = 1, NO_DEADLINE = 2, NO_GRANT = 4, NO_WAIT = 8 };
@@ -773,6 +857,12 @@ static const struct point {
 	{ "hd_queue_next", "an item", HD_WAIT_NEXT, empty_queue, call_next, put_item, 0 },
 	{ "hd_promise_value", "the value", HD_WAIT_PROMISE, some_promise, call_promise, set_promise, 0 },
 	{ "hd_join", "its end", HD_WAIT_JOIN, held_mutex, call_join, let_holder_go, 0 },
+	{ "hd_receive", "a message", HD_WAIT_RECEIVE, nothing, call_receive, send_message, 0 },
+	{ "hd_receive_tag", "a message", HD_WAIT_RECEIVE, nothing, call_receive_tag, send_message, 0 },
+	{ "hd_select, a port", "a message", HD_WAIT_SELECT, nothing, call_select_receive, send_message, 0 },
+	{ "hd_send", "room", HD_WAIT_SEND, full_port, call_send_message, signal_semaphore, 0 },
+	{ "hd_call, a full port", "room", HD_WAIT_SEND, full_port, call_call, signal_semaphore, 0 },
+	{ "hd_call", "an answer", HD_WAIT_CALL, busy_server, call_call, signal_semaphore, 0 },
 };
 
 /* ---- the players ---- */
@@ -843,6 +933,7 @@ static void clear_scene(struct scene *s)
 		hd_queue_drop(s->queue);
 	if (s->promise != NULL)
 		hd_promise_release(s->promise);
+	hd_port_release(s->port);
 	free(s);
 }
 
