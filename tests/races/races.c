@@ -40,6 +40,14 @@ struct primitive {
 
 static _Atomic int given; /* gifts that were accepted */
 
+#define NOT_BACK 1 /* it never came back from its wait */
+static int victim_result;
+
+static bool happens(enum event e)
+{
+	return events[0] == e || events[1] == e;
+}
+
 /* ---- semaphores ---- */
 
 static struct hd_semaphore semaphore;
@@ -728,6 +736,286 @@ static void nobody_is_left(int got)
 	MUST(member == 0 || hd_priority(member) == -ESRCH);
 }
 
+/* ---- ports: each message is dropped once, by its receiver, or by heddle when the receiver ends; or it stays the sender's ---- */
+
+static hd_port *victims_port; /* the victim is its owner from the beginning; NULL: it needs none */
+static hd_port *port, *commands;
+static hd_pid owner;
+static _Atomic int sent, dropped, received, answered;
+
+static void count_drop(void *data)
+{
+	(void)data;
+	dropped++;
+}
+
+static int send_counted(hd_time until)
+{
+	static int what;
+	int err = hd_send_move(port, 1, &what, sizeof what, count_drop, until);
+
+	sent += err == 0;
+	return err == -ESRCH ? -EPIPE : err;
+}
+
+static int receive_counted(int64_t tag, hd_time until)
+{
+	struct hd_message m;
+	int err = tag != 0 ? hd_receive_tag(NULL, tag, &m, until) : hd_receive(NULL, &m, until);
+
+	if (err == 0) {
+		received++;
+		hd_message_drop(&m);
+	}
+	return err;
+}
+
+static void nothing_is_left(void)
+{
+	struct hd_stats stats;
+
+	hd_port_release(port);
+	MUST(sent == dropped);
+	MUST(hd_stats(&stats) == 0 && stats.live_messages == 0 && stats.live_ports == 0);
+}
+
+static void new_port_for_victim(void)
+{
+	sent = dropped = received = answered = 0;
+	victims_port = port = hd_port_new(&(struct hd_port_options){ .unowned = true });
+	MUST(port != NULL);
+}
+
+/* Urgent ones that the victim does not want go first. */
+static void new_port_with_others(void)
+{
+	new_port_for_victim();
+	for (int i = 0; i < 2; i++)
+		MUST(hd_send_with(port, &(struct hd_sending){ .tag = 9, .urgent = i == 1 }, 0) == 0);
+}
+
+static int wait_receive(hd_time until)
+{
+	return receive_counted(0, until);
+}
+
+static int wait_receive_tag(hd_time until)
+{
+	return receive_counted(1, until);
+}
+
+static int wait_select_receive(hd_time until)
+{
+	struct hd_message m;
+	struct hd_case cases[] = { hd_case_receive(NULL, &m), hd_case_semaphore(&semaphore) };
+	int err = hd_select(cases, 2, until);
+
+	if (err == 0) {
+		received++;
+		hd_message_drop(&m);
+	}
+	return err;
+}
+
+static void send_one(void)
+{
+	int err = send_counted(HD_FOREVER);
+
+	MUST(err == 0 || err == -EPIPE); /* the victim has ended */
+}
+
+static void sent_is_received(int got)
+{
+	MUST(received == got && received <= sent);
+	nothing_is_left();
+}
+
+/* The owner of a port: takes one message out for each command. */
+enum command { TAKE = 1, ANSWER, FORGET, END };
+
+static void *own_port(void *arg)
+{
+	struct hd_message m;
+	hd_port *mine = commands;
+
+	while (hd_receive(mine, &m, HD_FOREVER) == 0 && m.tag != END)
+		receive_counted(0, 0);
+	return arg;
+}
+
+static void new_full_port(void)
+{
+	sent = dropped = received = answered = 0;
+	port = hd_port_new(&(struct hd_port_options){ .unowned = true, .capacity = 1, .full = HD_FULL_BLOCK });
+	MUST(port != NULL);
+	MUST(send_counted(0) == 0);
+	owner = 0;
+}
+
+static hd_pid start(hd_entry entry)
+{
+	hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .port = port }, entry, NULL);
+
+	MUST(pid > 0);
+	return pid;
+}
+
+static void command(enum command what)
+{
+	int err = hd_send(commands, what, NULL, 0, HD_FOREVER);
+
+	MUST(err == 0 || (err == -ESRCH && happens(CLOSE)));
+}
+
+static void kill_owner(void)
+{
+	int err = hd_kill(owner, 7);
+
+	MUST(err == 0 || err == -ESRCH);
+}
+
+static void end_owner(void)
+{
+	command(END);
+	MUST(hd_join(owner, NULL, HD_FOREVER) == 0);
+	hd_port_release(commands);
+}
+
+/* Two ports of one owner: what is sent or called there; and commands. */
+static struct hd_semaphore owner_is_up;
+
+static void *own_both(void *arg)
+{
+	commands = hd_port_retain(hd_port_new(NULL));
+	MUST(hd_semaphore_signal(&owner_is_up) == 0);
+	return own_port(arg);
+}
+
+static void new_full_port_with_owner(void)
+{
+	new_full_port();
+	hd_semaphore_init(&owner_is_up, 0);
+	owner = start(own_both);
+	MUST(hd_semaphore_wait(&owner_is_up, HD_FOREVER) == 0);
+}
+
+static void take_one(void)
+{
+	command(TAKE);
+}
+
+static void sent_is_sent(int got)
+{
+	end_owner();
+	MUST(sent == got + 1);
+	MUST(received <= sent);
+	nothing_is_left();
+}
+
+/* ---- calls: an answer that was taken is an answer that was got ---- */
+
+enum { CALLS_MAX = 2 };
+
+static void *answer_calls(void *arg)
+{
+	struct hd_message m, held[CALLS_MAX];
+	int credits = 0, count = 0;
+	bool forgets = false;
+
+	commands = hd_port_retain(hd_port_new(NULL));
+	MUST(hd_semaphore_signal(&owner_is_up) == 0);
+	while (hd_receive(NULL, &m, HD_FOREVER) == 0 && m.tag != END) {
+		credits += m.port == commands && m.tag == ANSWER;
+		forgets |= m.port == commands && m.tag == FORGET;
+		if (m.port == port)
+			held[count++] = m;
+		while (count > 0 && (credits > 0 || forgets)) {
+			if (!forgets) {
+				int err = hd_reply(&held[0], 4, "answer", 7);
+				MUST(err == 0 || err == -ESRCH); /* too late: the next one gets it */
+				answered += err == 0;
+				credits -= err == 0;
+			}
+			hd_message_drop(&held[0]);
+			held[0] = held[--count];
+		}
+	}
+	return arg;
+}
+
+/* Sends each call on, to the process that will answer. */
+static hd_port *behind, *called;
+static hd_pid front;
+
+static void *pass_calls_on(void *arg)
+{
+	struct hd_message m;
+
+	while (hd_receive(NULL, &m, HD_FOREVER) == 0 && m.carried != NULL) {
+		int err = hd_send_with(behind, &(struct hd_sending){ .tag = m.tag, .carried = m.carried }, HD_FOREVER);
+		MUST(err == 0 || (err == -ESRCH && happens(CLOSE)));
+		hd_message_drop(&m);
+	}
+	return arg;
+}
+
+static void new_server(void)
+{
+	sent = dropped = received = answered = 0;
+	front = 0;
+	port = hd_port_new(&(struct hd_port_options){ .unowned = true });
+	MUST(port != NULL);
+	hd_semaphore_init(&owner_is_up, 0);
+	owner = start(answer_calls);
+	MUST(hd_semaphore_wait(&owner_is_up, HD_FOREVER) == 0);
+}
+
+static void new_two_servers(void)
+{
+	new_server();
+	behind = port;
+	hd_port *before = hd_port_new(&(struct hd_port_options){ .unowned = true });
+	MUST(before != NULL);
+	front = hd_spawn_with(&(struct hd_spawn){ .port = before }, pass_calls_on, NULL);
+	MUST(front > 0);
+	called = before;
+}
+
+static int wait_answer(hd_time until)
+{
+	struct hd_message m;
+	int err = hd_call(front != 0 ? called : port, 3, NULL, 0, &m, until);
+
+	if (err == 0) {
+		MUST(m.tag == 4 && strcmp(m.data, "answer") == 0);
+		received++;
+		hd_message_drop(&m);
+	}
+	return err == -ESRCH ? -EPIPE : err;
+}
+
+static void answer_one(void)
+{
+	command(ANSWER);
+}
+
+static void forget_calls(void)
+{
+	command(FORGET);
+}
+
+static void answered_is_got(int got)
+{
+	if (front != 0) {
+		MUST(hd_send(called, END, NULL, 0, HD_FOREVER) == 0);
+		MUST(hd_join(front, NULL, HD_FOREVER) == 0);
+		hd_port_release(called);
+	}
+	end_owner();
+	MUST(received == got && answered == got);
+	nothing_is_left();
+}
+
 static const struct primitive primitives[] = {
 	{ "semaphore", new_semaphore, wait_semaphore, signal_semaphore, 2, NULL, count_signals, NULL, false, false },
 	{ "critical section", new_semaphore, wait_critical, signal_semaphore, 1, NULL, one_signal_left, NULL, false, false },
@@ -758,6 +1046,14 @@ static const struct primitive primitives[] = {
 	{ "select", new_choice, wait_choice, give_choice, 2, close_queue, choices_add_up, NULL, false, false },
 	{ "join", new_target, wait_join, let_target_end, 1, NULL, target_is_joined_once, NULL, true, false },
 	{ "group", new_group, wait_group, let_target_end, 1, NULL, nobody_is_left, NULL, true, false },
+	{ "receive", new_port_for_victim, wait_receive, send_one, 1, NULL, sent_is_received, NULL, true, false },
+	{ "receive, one kind", new_port_with_others, wait_receive_tag, send_one, 1, NULL, sent_is_received, NULL, true, false },
+	{ "receive, select", new_port_for_victim, wait_select_receive, send_one, 1, NULL, sent_is_received, NULL, true, false },
+	{ "send, owner ends", new_full_port_with_owner, send_counted, take_one, 2, kill_owner, sent_is_sent, NULL, false,
+	  false },
+	{ "call, dropped", new_server, wait_answer, answer_one, 2, forget_calls, answered_is_got, NULL, false, false },
+	{ "call, holder ends", new_server, wait_answer, answer_one, 2, kill_owner, answered_is_got, NULL, false, false },
+	{ "call, passed on", new_two_servers, wait_answer, answer_one, 2, kill_owner, answered_is_got, NULL, false, false },
 };
 const size_t primitive_count = sizeof primitives / sizeof primitives[0];
 
@@ -775,15 +1071,8 @@ bool can_happen(size_t primitive, enum event e)
 
 static struct hd_semaphore arranged, go, settled;
 static hd_pid victim_pid;
-static int victim_result, bystander_result, deadline;
+static int bystander_result, deadline;
 static bool stopped_waiting; /* the victim still waited when it had been suspended */
-
-#define NOT_BACK 1 /* it never came back from its wait */
-
-static bool happens(enum event e)
-{
-	return events[0] == e || events[1] == e;
-}
 
 static void *giver(void *arg)
 {
@@ -898,6 +1187,7 @@ enum event race(size_t primitive, enum event a, enum event b, int delay)
 	events[1] = b;
 	deadline = delay;
 	given = inside = turn = 0;
+	victims_port = NULL;
 	victim_result = NOT_BACK;
 	bystander_result = 0;
 	stopped_waiting = false;
@@ -906,7 +1196,7 @@ enum event race(size_t primitive, enum event a, enum event b, int delay)
 	hd_semaphore_init(&settled, 0);
 	giver_pid = hd_spawn(giver, NULL);
 	MUST(hd_semaphore_wait(&arranged, HD_FOREVER) == 0);
-	victim_pid = hd_spawn(victim, NULL);
+	victim_pid = hd_spawn_with(&(struct hd_spawn){ .port = victims_port }, victim, NULL);
 	for (int i = 0; i < 2; i++)
 		performers[i] = hd_spawn(perform, &events[i]);
 	for (int i = 0; i < 3; i++)
