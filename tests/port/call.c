@@ -2,7 +2,7 @@
 #include "port/common.h"
 
 static hd_port *server;
-static struct hd_semaphore up;
+static struct hd_semaphore up, late;
 
 enum { ADD = 1, FORGET, HOLD, STOP, PASS, LATE, TWICE };
 
@@ -28,7 +28,7 @@ static void serve(void)
 			break;
 		}
 		case LATE:
-			CHECK_EQ(hd_sleep(HD_MS(5)), 0);
+			CHECK_EQ(hd_semaphore_wait(&late, HD_FOREVER), 0);
 			trace("late %d ", hd_reply(&m, 0, "x", 2));
 			break;
 		case HOLD:
@@ -207,6 +207,7 @@ HD_PROCESS_TEST(call_late_answer_is_dropped)
 	hd_pid pid = start_server(40);
 
 	CHECK_EQ(hd_call(server, LATE, NULL, 0, NULL, hd_after(HD_MS(1))), -ETIMEDOUT);
+	hd_semaphore_signal(&late);
 	CHECK_EQ(call_add(3), 4); /* with a reply port of its own */
 	CHECK_STR(trace_text(), "late -3 ");
 	stop_server(pid);
@@ -229,6 +230,7 @@ HD_PROCESS_TEST(call_can_be_cancelled_and_terminated)
 		CHECK_EQ(terminate ? hd_terminate(c, HD_FOREVER) : hd_cancel(c), 0);
 		CHECK_EQ(hd_join(c, NULL, HD_FOREVER), 0);
 		CHECK_EQ(answer, terminate ? 1 : -ECANCELED);
+		hd_semaphore_signal(&late);
 		stop_server(pid);
 		CHECK_STR(trace_text(), "late -3 ");
 		check_all_gone();

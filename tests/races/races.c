@@ -761,7 +761,7 @@ static int send_counted(hd_time until)
 static int receive_counted(int64_t tag, hd_time until)
 {
 	struct hd_message m;
-	int err = tag != 0 ? hd_receive_tag(NULL, tag, &m, until) : hd_receive(NULL, &m, until);
+	int err = tag != 0 ? hd_receive_tag(port, tag, &m, until) : hd_receive(port, &m, until);
 
 	if (err == 0) {
 		received++;
@@ -830,7 +830,7 @@ static void sent_is_received(int got)
 	nothing_is_left();
 }
 
-/* The owner of a port: takes one message out for each command. */
+/* The owner of a port: takes one message out for each command; two at least are sent. */
 enum command { TAKE = 1, ANSWER, FORGET, END };
 
 static void *own_port(void *arg)
@@ -839,7 +839,7 @@ static void *own_port(void *arg)
 	hd_port *mine = commands;
 
 	while (hd_receive(mine, &m, HD_FOREVER) == 0 && m.tag != END)
-		receive_counted(0, 0);
+		MUST(receive_counted(0, HD_FOREVER) == 0); /* there are as many as commands, or more */
 	return arg;
 }
 
