@@ -457,18 +457,19 @@ HD_PROCESS_TEST(port_call_is_answered_once_by_all_copies_of_its_message)
 
 /* ---- names ---- */
 
-static void *registers(void *arg)
-{
-	(void)arg;
-	int err = hd_register("brief", one);
-	CHECK(err == 0 || err == -ESRCH);
-	return NULL;
-}
-
-static void *owns_for_a_moment(void *arg)
+static void *ends_when_told(void *arg)
 {
 	one = hd_port_retain(made_port(NULL));
 	hd_semaphore_signal(&up);
+	CHECK_EQ(hd_semaphore_wait(&go, HD_FOREVER), 0);
+	return arg;
+}
+
+static void *registers(void *arg)
+{
+	hd_semaphore_signal(&go);
+	int err = hd_register("brief", one);
+	CHECK(err == 0 || err == -ESRCH);
 	return arg;
 }
 
@@ -477,7 +478,7 @@ HD_MANY_WORKERS_TEST(port_name_ends_with_its_owner)
 {
 	(void)workers;
 	for (int round = 0; another_round(round, many(3000)); round++) {
-		hd_pid owner = born(hd_spawn(owns_for_a_moment, NULL));
+		hd_pid owner = born(hd_spawn(ends_when_told, NULL));
 		CHECK_EQ(hd_semaphore_wait(&up, HD_FOREVER), 0);
 		hd_pid r = born(hd_spawn(registers, NULL));
 		join_all((hd_pid[]){ owner, r }, 2);
@@ -495,14 +496,6 @@ HD_MANY_WORKERS_TEST(port_name_ends_with_its_owner)
 }
 
 /* ---- a spawn that fails ---- */
-
-static void *ends_when_told(void *arg)
-{
-	one = hd_port_retain(made_port(NULL));
-	hd_semaphore_signal(&up);
-	CHECK_EQ(hd_semaphore_wait(&go, HD_FOREVER), 0);
-	return arg;
-}
 
 static void *fails_to_spawn(void *arg)
 {
