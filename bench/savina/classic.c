@@ -95,7 +95,7 @@ void philosophers(void)
 }
 
 /* ---- sleeping barber: customers call the waiting room, which passes them on to the barber, who answers when the hair is cut. One that finds no
- * seat goes back to the factory, which sends it again when another one has been served. ---- */
+ * seat goes back to the factory, which sends it again when there are fewer on the way than seats. ---- */
 
 enum { SEATS = 1000, MOST_STEPS = 1000, LEAST_STEPS = 10 };
 enum { ENTER = 1, NEXT, FULL, CUT, AGAIN, SERVED };
@@ -177,12 +177,11 @@ void barber(void)
 	}
 	while (served < customers) {
 		struct hd_message m = received();
-		if (m.tag == AGAIN) {
+		if (m.tag == AGAIN)
 			back[away++] = m;
-			continue;
-		}
-		served++;
-		if (away > 0)
+		else
+			served++;
+		if (away > 0 && customers - served - away < SEATS)
 			answer_with(&back[--away], AGAIN);
 	}
 	finish(&group);

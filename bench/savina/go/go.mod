@@ -1,0 +1,3 @@
+module heddle/savina
+
+go 1.18
