@@ -33,6 +33,12 @@ void condition(void);
 void promise(void);
 void select8(void);
 
+/* port.c */
+void port_pingpong(void);
+void port_pingpong_16(void);
+void port_send(void);
+void port_bounded(void);
+
 /* shapes.c */
 void shape_work(void);
 void shape_pool(void);
@@ -60,6 +66,8 @@ void count_semaphore_hop(long n);
 void count_spawn_join(long n);
 void count_mutex_pair(long n);
 void count_queue_pair(long n);
+void count_send_pair(long n);
+void count_call(long n);
 
 /* counters.c */
 void run_uncounted(void (*run)(void));

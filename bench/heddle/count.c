@@ -131,3 +131,56 @@ void count_queue_pair(long n)
 	bench_same("sum of the items", sum, bench_sum(n));
 	hd_queue_drop(q);
 }
+
+/* n messages without data sent to a port and received again, each before the next, by one process. */
+void count_send_pair(long n)
+{
+	hd_port *port = hd_port_new(NULL);
+	struct hd_message m;
+	int64_t sum = 0;
+
+	if (port == NULL)
+		bench_die("hd_port_new", ENOMEM);
+	for (int64_t i = 1; i <= n; i++) {
+		bench_ok(hd_send(port, i, NULL, 0, HD_FOREVER), "hd_send");
+		bench_ok(hd_receive(port, &m, HD_FOREVER), "hd_receive");
+		sum += m.tag;
+		hd_message_drop(&m);
+	}
+	bench_same("sum of the tags", sum, bench_sum(n));
+	hd_port_release(port);
+}
+
+static hd_port *asked; /* by the process that has an argument; the other one answers */
+
+static void *caller_or_answerer(void *arg)
+{
+	struct hd_message m;
+
+	for (long i = rounds; i > 0; i--)
+		if (arg != NULL) {
+			bench_ok(hd_call(asked, 1, NULL, 0, &m, HD_FOREVER), "hd_call");
+			hd_message_drop(&m);
+		} else {
+			bench_ok(hd_receive(asked, &m, HD_FOREVER), "hd_receive");
+			bench_ok(hd_reply(&m, 1, NULL, 0), "hd_reply");
+			hd_message_drop(&m);
+		}
+	return NULL;
+}
+
+/* n calls without data from one process to another, each with its answer: round trips. */
+void count_call(long n)
+{
+	rounds = n;
+	asked = hd_port_new(&(struct hd_port_options){ .unowned = true });
+	if (asked == NULL)
+		bench_die("hd_port_new", ENOMEM);
+	hd_pid answers =
+		bench_ok(hd_spawn_with(&(struct hd_spawn){ .port = asked }, caller_or_answerer, NULL), "hd_spawn_with");
+	hd_pid calls = bench_ok(hd_spawn(caller_or_answerer, &rounds), "hd_spawn");
+
+	bench_ok(hd_join(calls, NULL, HD_FOREVER), "hd_join");
+	bench_ok(hd_join(answers, NULL, HD_FOREVER), "hd_join");
+	hd_port_release(asked);
+}

@@ -26,6 +26,10 @@ static const struct bench_case cases[] = {
 	{ "condition", condition },
 	{ "promise", promise },
 	{ "select8", select8 },
+	{ "port_pingpong", port_pingpong },
+	{ "port_pingpong_16", port_pingpong_16 },
+	{ "port_send", port_send },
+	{ "port_bounded", port_bounded },
 	{ "shape_work", shape_work },
 	{ "shape_pool", shape_pool },
 	{ "shape_jobs", shape_jobs },
@@ -48,9 +52,13 @@ static const struct {
 	const char *name;
 	void (*run)(long n);
 } counts[] = {
-	{ "count_yield", count_yield },		  { "count_semaphore_hop", count_semaphore_hop },
-	{ "count_spawn_join", count_spawn_join }, { "count_mutex_pair", count_mutex_pair },
+	{ "count_yield", count_yield },
+	{ "count_semaphore_hop", count_semaphore_hop },
+	{ "count_spawn_join", count_spawn_join },
+	{ "count_mutex_pair", count_mutex_pair },
 	{ "count_queue_pair", count_queue_pair },
+	{ "count_send_pair", count_send_pair },
+	{ "count_call", count_call },
 };
 
 struct command_line {

@@ -170,7 +170,8 @@ void barber(void)
 
 	shop.room = made(hd_port_new(&(struct hd_port_options){ .unowned = true }));
 	shop.barber = start(&servers, cuts_hair, &shop);
-	bench_ok(hd_spawn_with(&(struct hd_spawn){ .group = &servers, .port = shop.room }, waiting_room, &shop), "hd_spawn_with");
+	bench_ok(hd_spawn_with(&(struct hd_spawn){ .group = &servers, .port = shop.room }, waiting_room, &shop),
+		 "hd_spawn_with");
 	for (long i = 0; i < customers; i++) {
 		bench_ok(hd_group_spawn(&group, customer, &shop), "hd_group_spawn");
 		work(LEAST_STEPS + random_below(&x, MOST_STEPS));

@@ -136,6 +136,22 @@ func roundTrips(n int) time.Duration {
 	return time.Since(start)
 }
 
+// roundTrips16 does the same with 16 bytes.
+func roundTrips16(n int) time.Duration {
+	ping, pong := make(chan [16]byte), make(chan [16]byte)
+	start := time.Now()
+	go func() {
+		for i := 0; i < n; i++ {
+			pong <- <-ping
+		}
+	}()
+	for i := 0; i < n; i++ {
+		ping <- [16]byte{byte(i)}
+		<-pong
+	}
+	return time.Since(start)
+}
+
 // hops sends a token n times from one goroutine of the ring to the next; the caller starts it and takes it off at the end.
 func hops(n int) time.Duration {
 	laps := n / crowd
@@ -349,6 +365,10 @@ var cases = map[string]func(){
 	"condition":         func() { rate("condition", handOffs, 1000) },
 	"promise":           func() { rate("promise", promises, 1000) },
 	"select8":           func() { rate("select8", selectAmong8, 1000) },
+	"port_pingpong":     func() { rate("port_pingpong", roundTrips, 1000) },
+	"port_pingpong_16":  func() { rate("port_pingpong_16", roundTrips16, 1000) },
+	"port_send":         func() { rate("port_send", throughQueue(1), 1000) },
+	"port_bounded":      func() { rate("port_bounded", throughQueue(1), 1000) },
 	"shape_work":        func() { shape("shape_work", workAlone, poolItems/4) },
 	"shape_pool":        func() { shape("shape_pool", runPool, poolItems) },
 	"shape_jobs":        func() { shape("shape_jobs", runJobs, jobItems) },
