@@ -105,6 +105,14 @@ void hd__reply_pass_on(struct hd__reply *r, hd_pid to)
 	unlock(r);
 }
 
+hd_pid hd__reply_owner(struct hd__reply *r)
+{
+	lock(r);
+	hd_pid pid = r->state == ASKED ? ld_rlx(&r->box->owner) : 0; /* the mailbox is there as long as its owner waits */
+	unlock(r);
+	return pid;
+}
+
 /* The caller's wait was called off: called under the lock, which it releases. */
 static void abandon(struct hd_worker *w, struct hd_waiter *x)
 {

@@ -350,6 +350,9 @@ void hd__reply_release(struct hd_worker *w, struct hd__reply *r, struct hd_waite
 /* The process that will answer is another one from now on; 0: unknown. */
 void hd__reply_pass_on(struct hd__reply *r, hd_pid to);
 
+/* The process that waits for this answer; 0: none does any more. */
+hd_pid hd__reply_owner(struct hd__reply *r);
+
 /* By the owner of r, which ends or has no more use for it. */
 void hd__reply_forget(struct hd__reply *r);
 

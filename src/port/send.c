@@ -16,10 +16,16 @@ static int begin(struct hd__caller *caller, hd_time until)
 }
 
 /* The port that the letter carries may be where a call is answered: the process that will answer is another one then. */
-static void pass_on(const struct hd__letter *l, const hd_port *port, hd_pid to)
+static void pass_on(const struct hd__letter *l, hd_pid to)
 {
-	if (l->m.carried->head.kind == HD__REPLY_PORT && port->head.kind == HD__MAIL_PORT)
+	if (l->m.carried->head.kind == HD__REPLY_PORT)
 		hd__reply_pass_on((struct hd__reply *)l->m.carried, to);
+}
+
+/* The process that a message to this port reaches; 0: none, or not known yet. */
+static hd_pid receiver_at(hd_port *port)
+{
+	return port->head.kind == HD__MAIL_PORT ? ld_rlx(&port->box->owner) : hd__reply_owner((struct hd__reply *)port);
 }
 
 int hd__did_not_send(struct hd__letter *l, int err)
@@ -43,10 +49,10 @@ __attribute__((always_inline)) static inline int send(hd_port *port, const struc
 	err = hd__write_letter(caller.w, what, &l);
 	if (likely(err == 0)) {
 		if (unlikely(l->m.carried != NULL))
-			pass_on(l, port, port->head.kind == HD__MAIL_PORT ? ld_rlx(&port->box->owner) : 0);
+			pass_on(l, receiver_at(port));
 		err = hd__deliver_surely(&caller.w, port, l, &woken, &dropped, until);
 		if (unlikely(err != 0 && l->m.carried != NULL)) /* the caller has it still */
-			pass_on(l, port, l->m.sender);
+			pass_on(l, l->m.sender);
 	}
 	if (woken != NULL)
 		hd__unpark_claimed(caller.w, woken);

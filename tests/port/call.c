@@ -284,6 +284,52 @@ HD_PROCESS_TEST(call_can_be_answered_by_another_process)
 	check_all_gone();
 }
 
+static hd_port *first_port;
+
+static void *calls_first(void *arg)
+{
+	struct hd_message m;
+
+	first_port = hd_port_retain(made_port(NULL));
+	CHECK_EQ(hd_call(server, 1, NULL, 0, &m, HD_FOREVER), 0);
+	CHECK_EQ(m.tag, 42);
+	hd_message_drop(&m);
+	CHECK_EQ(received_tag(NULL), 3);
+	return arg;
+}
+
+/* The answer to its call carries the port where the first one waits: it is asked to answer that one. */
+static void *calls_second(void *first)
+{
+	struct hd_message m;
+
+	CHECK_EQ(hd_call(server, 2, NULL, 0, &m, HD_FOREVER), 0);
+	CHECK_EQ(info_of(*(hd_pid *)first).holder, hd_self());
+	CHECK_EQ(hd_call(first_port, 3, NULL, 0, NULL, HD_FOREVER), -EDEADLK);
+	CHECK_EQ(hd_send(m.carried, 42, NULL, 0, 0), 0);
+	hd_message_drop(&m);
+	return NULL;
+}
+
+HD_PROCESS_TEST(call_can_be_passed_on_in_an_answer)
+{
+	struct hd_message first, second;
+
+	server = made_port(NULL);
+	hd_pid a = born(hd_spawn(calls_first, NULL)), b = born(hd_spawn(calls_second, &a));
+	CHECK_EQ(hd_receive_tag(NULL, 1, &first, HD_FOREVER), 0);
+	CHECK_EQ(hd_receive_tag(NULL, 2, &second, HD_FOREVER), 0);
+	CHECK_EQ(hd_send_with(second.carried, &(struct hd_sending){ .carried = first.carried }, 0), 0);
+	hd_message_drop(&first);
+	hd_message_drop(&second);
+	CHECK_EQ(hd_call(first_port, 3, NULL, 0, NULL, HD_FOREVER),
+		 -EPIPE); /* no circle: it waits for the second one, not for us */
+	join_all((hd_pid[]){ a, b }, 2);
+	hd_port_release(first_port);
+	hd_port_release(server);
+	check_all_gone();
+}
+
 /* ---- circles ---- */
 
 enum { RING_MAX = 64 };
