@@ -28,6 +28,7 @@
 #include <heddle/semaphore.h>
 #include <heddle/signal.h>
 #include <heddle/stream.h>
+#include <heddle/supervisor.h>
 #include <heddle/time.h>
 #include <heddle/waitgroup.h>
 

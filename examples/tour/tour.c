@@ -1,4 +1,4 @@
-/* tour.c - heddle in seven short programs: each is shown, then run. `make run` runs it.
+/* tour.c - heddle in eight short programs: each is shown, then run. `make run` runs it.
  *
  *     tour [--small] [CHAPTER...]
  *
@@ -37,6 +37,9 @@ static const struct chapter {
 	  "processes "
 	  "run.",
 	  echo_source, chapter_echo },
+	{ "Supervision",
+	  "A supervisor starts its children again when they fail; if that happens too often, it fails in its turn.",
+	  supervisor_source, chapter_supervisor },
 	{ "Deadlock", "When no process can ever run again, heddle says what each of them waits for, and hd_run returns.",
 	  deadlock_source, chapter_deadlock },
 	{ "What it costs here", "On one worker, measured now: the best of five runs.", numbers_source, chapter_numbers },

@@ -31,6 +31,8 @@ static const char *words_for(unsigned err)
 		return "the name is too long";
 	case ENOMEM:
 		return "there is no memory";
+	case ENOTRECOVERABLE:
+		return "a process has failed too often to be started again";
 	case ENOTSUP:
 		return "only a process can call this, and the caller is a plain thread";
 	case ENXIO:
