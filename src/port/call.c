@@ -94,6 +94,13 @@ void hd__reply_forget(struct hd__reply *r)
 	release(r);
 }
 
+void hd__reply_abandon(struct hd__reply *r)
+{
+	r->state = ABANDONED;
+	hd__waitq_forget(&r->caller);
+	unlock(r); /* another thread of the parent may have had it */
+}
+
 void hd__reply_pass_on(struct hd__reply *r, hd_pid to)
 {
 	lock(r);

@@ -266,6 +266,21 @@ int hd__deliver_locked(struct hd_worker *w, hd_port *port, struct hd__letter *l,
 	return deliver(w, port, l, woken, &none);
 }
 
+/* A sender that waited for room never runs again: nothing of it holds the letter any more. What was to be moved is not dropped: it is the sender's. */
+static void forsake(struct hd_worker *w, struct hd_waiter *x, bool for_good)
+{
+	struct hd__letter *l = x->data;
+
+	if (!for_good || l == NULL || hd__outcome(ld_acq(&x->process->wait)) == HD__GRANTED)
+		return;
+	x->data = NULL;
+	l->drop = NULL;
+	l->in_box.next = NULL;
+	hd__letters_leave(w, &l->in_box);
+}
+
+static const struct hd__wait_ops sender_ops = { .stalled = forsake };
+
 int hd__deliver_slowly(struct hd_worker **w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
 		       struct hd__letter **dropped, hd_time until)
 {
@@ -283,7 +298,7 @@ int hd__deliver_slowly(struct hd_worker **w, hd_port *port, struct hd__letter *l
 		return deliver(*w, port, l, woken, dropped);
 	}
 	hd__mailbox_unlock(box);
-	struct hd_waiter x = { .data = l, .owner = &box->owner, .rules = HD__HEEDS_LATER };
+	struct hd_waiter x = { .data = l, .owner = &box->owner, .rules = HD__HEEDS_LATER, .ops = &sender_ops };
 	bool thread = *w == NULL;
 	if (thread)
 		hd__gate_leave(); /* the runtime may end before there is room */
@@ -435,4 +450,25 @@ void hd__letters_drop_left(struct hd__sched *sched)
 
 	sched->unread = NULL;
 	hd__letters_drop(chain);
+}
+
+void hd__ports_forget(struct hd__sched *parents)
+{
+	for (uint32_t slot = 0; slot < ld_rlx(&parents->table.made); slot++) {
+		struct hd_process *p = &parents->table.blocks[slot];
+		struct hd__mailbox *box = ld_rlx(&p->control) & HD__DEAD ? NULL : hd__mailbox_of(p);
+		if (box == NULL || box->closed)
+			continue;
+		box->closed = true;
+		st_rlx(&box->owner, 0);
+		hd__waitq_forget(&box->receiver);
+		hd__mailbox_unlock(box); /* another thread of the parent may have had it */
+		if (box->reply != NULL)
+			hd__reply_abandon(box->reply);
+		for (hd_port *port = box->ports; port != NULL; port = port->next)
+			if (port->limits != NULL) {
+				hd__waitq_forget(&port->limits->room);
+				hd__waitq_unlock(&port->limits->room);
+			}
+	}
 }

@@ -172,6 +172,10 @@ void hd__letters_leave(struct hd_worker *w, struct hd__link *chain);
 void hd__mailbox_ending(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err);
 void hd__mailbox_ended(struct hd__mourner *mourner, struct hd_worker *w, const struct hd_end *end);
 
+/* In a forked child, which has none of the processes of this runtime, its parent's: their ports are closed, and their calls wait for nothing.
+ * What was in them stays, unused. */
+void hd__ports_forget(struct hd__sched *parents);
+
 /* Drops what hd__letters_leave has left. No process runs any more. */
 void hd__letters_drop_left(struct hd__sched *sched);
 
@@ -355,6 +359,9 @@ hd_pid hd__reply_owner(struct hd__reply *r);
 
 /* By the owner of r, which ends or has no more use for it. */
 void hd__reply_forget(struct hd__reply *r);
+
+/* In a forked child: its owner does not exist. */
+void hd__reply_abandon(struct hd__reply *r);
 
 /* Frees it: it is in no list. */
 void hd__port_free(hd_port *port);

@@ -35,8 +35,10 @@ static void in_child(void)
 	hd__set_self(NULL);
 	hd__forks++;
 	struct hd__sched *parents = hd__gate_forget();
-	if (parents != NULL)
+	if (parents != NULL) {
 		hd__io_forget(parents);
+		hd__ports_forget(parents);
+	}
 	hd__pool_forget();
 	hd__os_interrupt_forget();
 	hd__overflow_watch_stop();

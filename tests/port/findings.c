@@ -1,4 +1,7 @@
 /* port/findings.c - defects that a review of src/port found, each as the property that it broke. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "port/common.h"
 #include "sched/sched.h"
 
@@ -609,4 +612,123 @@ HD_PROCESS_TEST(port_senders_get_room_in_order)
 	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
 	hd_port_release(port);
 	check_all_gone();
+}
+
+/* ---- the end of a runtime ---- */
+
+static void *calls_deaf(void *arg)
+{
+	hd_set_cancel_state(HD_CANCEL_DISABLED);
+	ANY_ANSWER(hd_call_move(one, 1, &drops, 1, count_drop, NULL, HD_FOREVER));
+	return arg;
+}
+
+static void *sends_deaf(void *arg)
+{
+	hd_set_cancel_state(HD_CANCEL_DISABLED);
+	ANY_ANSWER(hd_send_with(
+		one, &(struct hd_sending){ .data = &drops, .size = 1, .move = true, .drop = count_drop, .carried = two },
+		HD_FOREVER));
+	return arg;
+}
+
+static void *owns_deaf(void *arg)
+{
+	hd_set_cancel_state(HD_CANCEL_DISABLED);
+	CHECK_EQ(hd_register("deaf", one), 0);
+	CHECK_EQ(hd_semaphore_wait(&go, HD_FOREVER), 0);
+	return arg;
+}
+
+static void *abandons(void *arg)
+{
+	drops = 0;
+	one = made_port(&(struct hd_port_options){ .unowned = true, .capacity = 1, .full = HD_FULL_BLOCK });
+	two = made_port(NULL);
+	hd_pid pid = born(hd_spawn_with(&(struct hd_spawn){ .port = one, .link = true, .watch = two }, owns_deaf, NULL));
+	hd_pid c = born(hd_spawn(calls_deaf, NULL));
+	while (info_of(c).why != HD_WAIT_CALL)
+		hd_yield();
+	hd_pid s = born(hd_spawn(sends_deaf, NULL)), k = born(hd_spawn(calls_deaf, NULL));
+	while (info_of(s).why != HD_WAIT_SEND || info_of(k).why != HD_WAIT_SEND)
+		hd_yield();
+	CHECK_EQ(hd_watch(c, two), 0);
+	CHECK_EQ(info_of(pid).state, HD_WAITING);
+	CHECK_EQ(hd_shutdown(3), 0);
+	return arg;
+}
+
+static void *checks_that_all_is_gone(void *arg)
+{
+	CHECK(hd_whereis("deaf") == NULL);
+	check_all_gone();
+	return arg;
+}
+
+/* Processes that do not hear that they should end are abandoned, a second later: what they have sent, hold and own goes with them. What a
+ * sender could not send is its own still, and is not dropped. */
+HD_TEST(port_of_an_abandoned_process_leaves_nothing)
+{
+	for (int workers = 1; workers <= 2; workers++) {
+		CHECK_EQ(run_with_workers(workers, abandons, NULL), 3);
+		CHECK_EQ(drops, 1);
+		hd_port_release(one);
+		CHECK_EQ(run_with_workers(1, checks_that_all_is_gone, NULL), 0);
+	}
+}
+
+/* ---- fork ---- */
+
+static struct hd_message unanswered;
+
+static void *sends_to_parents(void *arg)
+{
+	CHECK_EQ(hd_send(one, 1, NULL, 0, HD_FOREVER), -ESRCH);
+	CHECK_EQ(hd_call(one, 1, NULL, 0, NULL, HD_FOREVER), -ESRCH);
+	CHECK_EQ(hd_send(two, 1, NULL, 0, HD_FOREVER), -ESRCH);
+	CHECK_EQ(hd_reply(&unanswered, 1, NULL, 0), -ESRCH);
+	return arg;
+}
+
+static void *receives_one(void *arg)
+{
+	one = hd_port_retain(made_port(NULL));
+	hd_semaphore_signal(&up);
+	CHECK_EQ(received_tag(NULL), 8);
+	return arg;
+}
+
+static void *calls_two(void *arg)
+{
+	answer = hd_call(two, 1, NULL, 0, NULL, HD_FOREVER);
+	return arg;
+}
+
+/* A forked child has none of the processes of its parent: their ports are closed there, and no copy of them goes on when it sends. */
+HD_WORKERS_TEST(port_of_the_parent_is_closed_in_a_forked_child)
+{
+	int status;
+
+	if (hd_is_simulated() || HD_UNDER_TSAN || HD_UNDER_ASAN || hd_is_emulated())
+		SKIP("a forked child can have no threads here");
+	(void)workers;
+	two = made_port(NULL);
+	hd_pid r = born(hd_spawn(receives_one, NULL)), c = born(hd_spawn(calls_two, NULL));
+	CHECK_EQ(hd_semaphore_wait(&up, HD_FOREVER), 0);
+	CHECK_EQ(hd_receive(two, &unanswered, HD_FOREVER), 0);
+	while (info_of(r).why != HD_WAIT_RECEIVE || state_of(c) != HD_WAITING)
+		CHECK_EQ(hd_sleep(HD_US(50)), 0);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(run_with_workers(2, sends_to_parents, NULL) != 0);
+	CHECK(child > 0);
+	CHECK_EQ(waitpid(child, &status, 0), child);
+	CHECK_EQ(status, 0);
+	send_tag(one, 8);
+	CHECK_EQ(hd_reply(&unanswered, 1, NULL, 0), 0);
+	hd_message_drop(&unanswered);
+	join_all((hd_pid[]){ r, c }, 2);
+	CHECK_EQ(answer, 0);
+	hd_port_release(one);
+	hd_port_release(two);
 }
