@@ -132,7 +132,8 @@ HD_API int hd_message_take(struct hd_message *m);
 /* Sends a message and waits for its answer, which it receives into *answer (NULL: it is dropped). The message carries a port of its own for
  * that: the receiver, or any process to which it passes that port on, answers with hd_reply. The process that will answer runs at once in place of
  * the caller, if it is waiting or ready, may run on this worker, and no process that is ready here has a higher priority (64 such hand-offs in
- * a row at most). hd_call_move sends the memory itself, as hd_send_move does. Returns
+ * a row at most). hd_call_move sends the memory itself, as hd_send_move does; after 0, -EPIPE, -ETIMEDOUT and -ECANCELED, and if the caller is
+ * terminated in the call, that memory has been sent or dropped, and is not the caller's any more. Returns
  *
  *   0            *answer has the answer
  *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended; or the call had to wait for room

@@ -324,6 +324,32 @@ static inline int await(struct hd_worker *w, struct hd__reply *r, struct hd_proc
 	return hd__park_as(w, &x, &r->caller, until, HD_WAIT_CALL, next);
 }
 
+/* As hd__begin_wait, on a process. Whether a call that was called off had been sent, its caller cannot know: what was to be moved is dropped in
+ * any case. */
+static inline int begin(struct hd_worker **w, const struct hd_sending *what, hd_time until)
+{
+	if (hd__is_duration(until))
+		return -EINVAL;
+	hd__enter(*w);
+	*w = hd__safe_point(*w);
+	struct hd_process *me = (*w)->current;
+	if (likely(!hd__must_heed(*w, until)) || hd__called_off(me, ld_acq(&me->control), 0) == HD__WAITING)
+		return 0;
+	hd__leave(*w);
+	if (what->drop != NULL)
+		what->drop((void *)(uintptr_t)what->data);
+	return hd__heed();
+}
+
+/* The call was called off, or its time was up, while it waited for room. Likewise. */
+static int give_up(struct hd__letter *l, int err)
+{
+	hd__letter_drop(l);
+	if (err == -ECANCELED)
+		hd__heed(); /* does not return if the caller must end */
+	return err;
+}
+
 /* Inside the lane: nothing was sent. */
 __attribute__((noinline)) static int did_not_call(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, int err)
 {
@@ -333,7 +359,7 @@ __attribute__((noinline)) static int did_not_call(struct hd_worker *w, struct hd
 		l->m.carried = NULL;
 	end_calling(w->current);
 	hd__leave_call(w);
-	return hd__did_not_send(l, err);
+	return err == -ETIMEDOUT || err == -ECANCELED ? give_up(l, err) : hd__did_not_send(l, err);
 }
 
 __attribute__((always_inline)) static inline int call(hd_port *port, const struct hd_sending *what, struct hd_message *answer,
@@ -350,7 +376,7 @@ __attribute__((always_inline)) static inline int call(hd_port *port, const struc
 	struct hd__reply *r = prepare(w);
 	if (unlikely(r == NULL))
 		return -ENOMEM;
-	int err = hd__begin_wait(&w, until);
+	int err = begin(&w, what, until);
 	if (unlikely(err != 0))
 		return err;
 	struct hd_process *me = w->current;

@@ -409,6 +409,8 @@ static struct hd__tie *take_out(struct hd_worker *w, struct hd__mailbox *box, bo
 		if (!is_due(tie, mine, all))
 			continue;
 		part(w, tie, &woken);
+		if (tie->ends[0].box == tie->ends[1].box) /* it watched itself: `next` may have been the other end */
+			next = hd__line_first(&box->ties);
 		tie->pid = ld_rlx(&tie->ends[!mine->side].box->owner);
 		tie->next = NULL;
 		*end = tie;

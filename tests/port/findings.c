@@ -139,6 +139,31 @@ HD_WORKERS_TEST(port_notices_of_a_family_come_in_order)
 	}
 }
 
+static void *watches_itself(void *other)
+{
+	hd_port *port = made_port(NULL);
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(hd_watch(hd_self(), port), 0);
+		CHECK_EQ(hd_watch(hd_self(), other), 0);
+	}
+	CHECK_EQ(hd_unwatch(hd_self(), port), 0);
+	return NULL;
+}
+
+/* It will not hear of its own end, but others do. */
+HD_PROCESS_TEST(port_owner_may_watch_itself)
+{
+	hd_port *port = made_port(NULL);
+	hd_pid pid = born(hd_spawn(watches_itself, port));
+
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(received_tag(port), HD_TAG_ENDED);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	hd_port_release(port);
+	check_all_gone();
+}
+
 /* ---- the end of ports ---- */
 
 /* Each port has the only reference to the next, in a message: they all go with the first, on one small stack. */
@@ -731,4 +756,44 @@ HD_WORKERS_TEST(port_of_the_parent_is_closed_in_a_forked_child)
 	CHECK_EQ(answer, 0);
 	hd_port_release(one);
 	hd_port_release(two);
+}
+
+/* ---- whose the memory is ---- */
+
+static int moved;
+
+static void *call_moves(void *until)
+{
+	moved = hd_call_move(one, 1, &drops, 1, count_drop, NULL, *(hd_time *)until);
+	return NULL;
+}
+
+/* After a timeout or a cancel the caller cannot know whether its message had been sent: the memory is not its own in any case. */
+HD_PROCESS_TEST(port_call_that_gives_up_has_given_its_memory_away)
+{
+	hd_time forever = HD_FOREVER, past = 0,
+		later = hd_after(HD_MS(1)), *const until[] = { &past, &later, &forever, &forever };
+
+	for (int full = 0; full < 2; full++)
+		for (int i = 0; i < 4; i++) {
+			one = made_port(&(struct hd_port_options){ .capacity = full, .full = HD_FULL_BLOCK });
+			if (full)
+				send_tag(one, 0);
+			drops = 0;
+			later = hd_after(HD_MS(1));
+			hd_pid pid = born(hd_spawn(call_moves, until[i]));
+			if (i == 2) /* before it has begun */
+				CHECK_EQ(hd_cancel(pid), 0);
+			hd_yield();
+			if (i == 3)
+				CHECK_EQ(hd_cancel(pid), 0);
+			CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+			CHECK_EQ(moved, i < 2 ? -ETIMEDOUT : -ECANCELED);
+			struct hd_message m;
+			while (hd_receive(one, &m, 0) == 0)
+				hd_message_drop(&m);
+			CHECK_EQ(drops, 1);
+			hd_port_release(one);
+		}
+	check_all_gone();
 }
