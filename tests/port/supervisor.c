@@ -178,6 +178,24 @@ HD_PROCESS_TEST(supervisor_one_for_all_and_children_that_have_returned)
 	CHECK_STR(trace_of_returned(HD_RESTART_NEVER), "+a +b +c | -a -b -c +b | -b ");
 }
 
+/* A child that was stopped by name stays so when its siblings are restarted. */
+HD_PROCESS_TEST(supervisor_one_for_all_leaves_a_stopped_child)
+{
+	const struct hd_supervised children[] = { LIVES(a), LIVES(b), LIVES(c) };
+	const struct hd_supervisor plan = {
+		.strategy = HD_ONE_FOR_ALL, .name = "top", .children = children, .count = CHILDREN
+	};
+	hd_pid supervisor = supervised(&plan);
+	hd_port *top = hd_whereis("top");
+
+	CHECK_EQ(hd_supervisor_stop(top, "b", HD_FOREVER), 0);
+	hd_port_release(top);
+	CHECK_EQ(hd_kill(pid_of(&a), 5), 0);
+	wait_for_starts(2);
+	terminate(supervisor);
+	CHECK_STR(trace_text(), "+a +b +c | -b -a -c +a +c | -c -a ");
+}
+
 /* ---- which ends count ---- */
 
 static void *ends_so(void *way)
@@ -503,7 +521,9 @@ static void *supervises_and_goes_on(void *plan)
 {
 	CHECK_EQ(hd_supervise(plan), -ECANCELED);
 	trace("cancelled ");
-	CHECK_EQ(hd_supervise(plan), -ECANCELED); /* before it has started any */
+	uint64_t spawned = stats_now().spawned;
+	CHECK_EQ(hd_supervise(plan), -ECANCELED);
+	CHECK_EQ(stats_now().spawned, spawned);
 	CHECK_EQ(hd_cancel_clear(), 1);
 	return NULL;
 }
@@ -570,6 +590,34 @@ HD_PROCESS_TEST(supervisor_tree_that_is_terminated_leaves_nothing)
 	terminate(supervisor);
 	CHECK_STR(trace_text(), "| -d -c -b -a ");
 	CHECK_EQ(stats_now().live_processes, 1);
+}
+
+static void *ends_slowly(void *arg)
+{
+	struct toy *toy = arg;
+
+	hd_set_cancel_state(HD_CANCEL_DISABLED);
+	toy_begins(toy);
+	CHECK_EQ(hd_sleep(HD_SEC(100)), 0);
+	add(&toy->lives, -1);
+	return toy;
+}
+
+/* A supervisor has as much time to end as its children need. */
+HD_PROCESS_TEST(supervisor_waits_for_a_supervisor)
+{
+	const struct hd_supervised leaf = { .name = "b", .entry = ends_slowly, .arg = &b, .shutdown = HD_FOREVER };
+	const struct hd_supervisor inner = { .children = &leaf, .count = 1 };
+	const struct hd_supervised branch = { .name = "inner", .entry = hd_supervisor_entry, .arg = (void *)&inner };
+	const struct hd_supervisor outer = { .children = &branch, .count = 1 };
+
+	if (!hd_is_simulated())
+		SKIP("it takes 100 s, unless time is virtual");
+	capture_begin();
+	hd_pid supervisor = supervised(&outer);
+	terminate(supervisor);
+	CHECK_STR(capture_end(), "");
+	CHECK_EQ(value_of(&b.lives), 0);
 }
 
 /* ---- asking ---- */
@@ -649,6 +697,86 @@ HD_WORKERS_TEST(supervisor_answers_about_its_children)
 }
 
 static hd_port *top_port;
+
+static void wait_for_requests(const struct hd_supervised *child, const struct hd_end *end, void *n)
+{
+	CHECK_EQ(end->kind, child->entry == lives ? HD_END_KILLED : HD_END_RETURNED);
+	hd_semaphore_signal(&began);
+	while (length_of(top_port) < (size_t)(long)n)
+		hd_sleep(HD_US(100));
+}
+
+static void *gives_up_and_goes_on(void *plan)
+{
+	CHECK_EQ(hd_supervise(plan), -ENOTRECOVERABLE);
+	CHECK(hd_whereis("top") == NULL);
+	CHECK_EQ(hd_semaphore_wait(&let_go, HD_FOREVER), 0);
+	return NULL;
+}
+
+static void *hears_of_the_end(void *arg)
+{
+	CHECK_EQ(hd_supervisor_children(top_port, NULL, 0, HD_FOREVER), -EPIPE);
+	return arg;
+}
+
+/* Requests that are there when the supervisor gives up are answered, though its process goes on. */
+HD_WORKERS_TEST(supervisor_that_gives_up_answers_what_has_come)
+{
+	const struct hd_supervised children[] = { LIVES(a) };
+	const struct hd_supervisor plan = { .restarts = HD_RESTARTS_NONE,
+					    .name = "top",
+					    .children = children,
+					    .count = 1,
+					    .ended = wait_for_requests,
+					    .arg = (void *)4L };
+	hd_pid asking[4], supervisor;
+
+	(void)workers;
+	quiet = true;
+	supervisor = born(hd_spawn(gives_up_and_goes_on, (void *)&plan));
+	wait_for_starts(1);
+	top_port = hd_whereis("top");
+	CHECK_EQ(hd_kill(pid_of(&a), 1), 0);
+	CHECK_EQ(hd_semaphore_wait(&began, HD_FOREVER), 0); /* the supervisor has heard of it */
+	for (int i = 0; i < 4; i++)
+		asking[i] = born(hd_spawn(hears_of_the_end, NULL));
+	join_all(asking, 4);
+	hd_semaphore_signal(&let_go);
+	CHECK_EQ(hd_join(supervisor, NULL, HD_FOREVER), 0);
+	hd_port_release(top_port);
+	check_all_gone_soon();
+}
+
+static void *asks_until_restart(void *arg)
+{
+	struct hd_supervised_info info;
+
+	do
+		CHECK_EQ(hd_supervisor_children(top_port, &info, 1, HD_FOREVER), 1);
+	while (info.restarts == 0);
+	return arg;
+}
+
+/* However many requests come, what is due is started. */
+HD_WORKERS_TEST(supervisor_requests_do_not_hold_up_restarts)
+{
+	const struct hd_supervised children[] = { LIVES(a) };
+	const struct hd_supervisor plan = { .backoff = HD_MS(1), .name = "top", .children = children, .count = 1 };
+	hd_pid asking[4];
+
+	(void)workers;
+	quiet = true;
+	hd_pid supervisor = supervised(&plan);
+	top_port = hd_whereis("top");
+	for (int i = 0; i < 4; i++)
+		asking[i] = born(hd_spawn(asks_until_restart, NULL));
+	CHECK_EQ(hd_kill(pid_of(&a), 1), 0);
+	join_all(asking, 4);
+	hd_port_release(top_port);
+	wait_for_starts(1);
+	terminate(supervisor);
+}
 
 static void *asks_too_late(void *arg)
 {
