@@ -99,6 +99,26 @@ struct hd_sending {
 /* As hd_send, with everything. */
 HD_API HD_MUST_USE int hd_send_with(hd_port *port, const struct hd_sending *what, hd_time until);
 
+/* A message, and where it goes. */
+struct hd_parcel {
+	hd_port *port;
+	struct hd_sending what;
+};
+#define HD_SEND_ALL_MAX 16 /* parcels in one call */
+
+/* Sends n messages, to as many ports or fewer, in one indivisible step: no process receives one of them, and no other message comes between those to one
+ * port, before all have been sent. Never waits: a port that is full and would make the sender wait counts as one that fails. Returns 0;
+ *
+ *   -ESRCH      the owner of one of the ports has ended
+ *   -ENOBUFS    there is not room for all of them
+ *   -EMSGSIZE   one has more bytes than its port may ever have
+ *   -E2BIG      n is more than HD_SEND_ALL_MAX
+ *   -EINVAL     as hd_send_with; or one of the ports is one for an answer
+ *   -ENOMEM, -ENXIO
+ *
+ * Unless it returns 0 none was sent, and what was to be moved is still the caller's. Any thread. */
+HD_API HD_MUST_USE int hd_send_all(const struct hd_parcel *parcels, size_t n);
+
 /* Receives the next message of a port of the caller's, or (NULL) of all its ports: urgent ones first, else the one that arrived first.
  * *m need not be initialised; what it held before is not dropped. Messages that the receiver has not dropped are dropped at its end.
  * Returns

@@ -29,9 +29,11 @@ static void born(struct hd__mourner *mourner, hd_pid pid)
 
 struct hd__mailbox *hd__mailbox_new(void)
 {
+	static uint64_t made; /* any thread */
 	struct hd__mailbox *box = hd__os_alloc(sizeof *box);
 
 	if (box != NULL) {
+		box->number = add_rlx(&made, 1);
 		box->mourner = (struct hd__mourner){ .born = born, .ending = hd__mailbox_ending, .ended = hd__mailbox_ended };
 		box->refs = 1;
 	}
@@ -216,35 +218,53 @@ static int make_room(struct hd__mailbox *box, hd_port *port, struct hd__letter *
 	return 1;
 }
 
+int hd__put_letter(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+		   struct hd__letter **dropped, struct hd__letter **spare)
+{
+	struct hd__mailbox *box = port->box;
+	struct hd_message *m = NULL;
+	int err = 0;
+
+	*woken = NULL;
+	*dropped = *spare = NULL;
+	if (unlikely(box->closed))
+		return -ESRCH;
+	if (unlikely(port->limits != NULL && !l->exempt && is_full(port->limits, l)))
+		err = make_room(box, port, l, dropped);
+	if (unlikely(err != 0))
+		return err < 0 ? err : 0;
+	if (box->receiver.head != NULL)
+		*woken = claim_owner(w, box, port, &m);
+	if (m != NULL) {
+		l->m.port = port;
+		*spare = hd__hold_letter(box, l, m);
+	} else {
+		hd__push_letter(box, port, l);
+	}
+	return 0;
+}
+
+bool hd__has_room(const hd_port *port, size_t count, size_t bytes)
+{
+	const struct hd__limits *limits = port->limits;
+
+	if (limits == NULL || limits->full == HD_FULL_DROP_NEW || limits->full == HD_FULL_DROP_OLD)
+		return true;
+	return limits->room.head == NULL && count <= limits->capacity && limits->count <= limits->capacity - count &&
+	       bytes <= limits->memory && limits->bytes <= limits->memory - bytes;
+}
+
 /* Under the lock, which it releases. */
 static int deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
 		   struct hd__letter **dropped)
 {
-	struct hd__mailbox *box = port->box;
-	struct hd_message *m = NULL;
-	struct hd__letter *spare = NULL;
-	int err = 0;
+	struct hd__letter *spare;
+	int err = hd__put_letter(w, port, l, woken, dropped, &spare);
 
-	*woken = NULL;
-	*dropped = NULL;
-	if (unlikely(box->closed))
-		err = -ESRCH;
-	else if (unlikely(port->limits != NULL && !l->exempt && is_full(port->limits, l)))
-		err = make_room(box, port, l, dropped);
-	if (likely(err == 0)) {
-		if (box->receiver.head != NULL)
-			*woken = claim_owner(w, box, port, &m);
-		if (m != NULL) {
-			l->m.port = port;
-			spare = hd__hold_letter(box, l, m);
-		} else {
-			hd__push_letter(box, port, l);
-		}
-	}
-	hd__mailbox_unlock(box);
+	hd__mailbox_unlock(port->box);
 	if (spare != NULL)
 		hd__letter_free(w, spare);
-	return err < 0 ? err : 0;
+	return err;
 }
 
 int hd__deliver(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken, struct hd__letter **dropped)

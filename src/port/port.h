@@ -144,6 +144,7 @@ struct hd_port {
 struct hd__mailbox {
 	struct hd__mourner mourner; /* the first member */
 	struct hd_waitq receiver;   /* where its owner waits: one record, or those of one hd_select */
+	uint64_t number;	    /* an order of all mailboxes, in which several are locked (batch.c); constant */
 	hd_pid owner;		    /* 0: none yet; any thread, relaxed */
 	uint32_t refs;		    /* its ports, and its owner */
 	bool bound;		    /* it has an owner, or will have in a moment */
@@ -308,6 +309,13 @@ static inline int hd__deliver_surely(struct hd_worker **w, hd_port *port, struct
 	hd__mailbox_unlock(box);
 	return 0;
 }
+
+/* Under the lock: as hd__deliver, to a port with a mailbox. *spare is a letter that is to be freed when the lock is released, or NULL. */
+int hd__put_letter(struct hd_worker *w, hd_port *port, struct hd__letter *l, struct hd_waiter **woken,
+		   struct hd__letter **dropped, struct hd__letter **spare);
+
+/* Under the lock: whether so many messages more, with so many bytes in all, can be sent to the port without waiting. */
+bool hd__has_room(const hd_port *port, size_t count, size_t bytes);
 
 /* Fills a new letter with what is to be sent. Inside the lane of w, which may be left meanwhile; NULL: on a plain thread. Returns 0; -EINVAL;
  * -ENOMEM. Inline: most callers know most of what they send. */

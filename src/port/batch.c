@@ -1,0 +1,118 @@
+/* port/batch.c - several messages in one indivisible step.
+ *
+ * Owns:       nothing: it locks the mailboxes of all ports, looks whether all messages can be sent, sends them, and unlocks.
+ * Locking:    the mailboxes in the order of their numbers; no other code holds the locks of two mailboxes.
+ * Callers:    any thread.
+ *
+ * A receiver that waits is claimed under the locks and woken when all of them are released. So every process that receives one of the messages
+ * can see that all others have been sent. */
+#include "port/port.h"
+
+struct batch {
+	size_t n, nboxes;
+	const struct hd_parcel *parcels;
+	struct hd__letter *letters[HD_SEND_ALL_MAX];
+	struct hd__mailbox *boxes[HD_SEND_ALL_MAX]; /* each once, in order */
+};
+
+static void add_box(struct batch *b, struct hd__mailbox *box)
+{
+	size_t i = b->nboxes;
+
+	while (i > 0 && b->boxes[i - 1]->number > box->number)
+		i--;
+	if (i > 0 && b->boxes[i - 1] == box)
+		return;
+	for (size_t k = b->nboxes++; k > i; k--)
+		b->boxes[k] = b->boxes[k - 1];
+	b->boxes[i] = box;
+}
+
+/* Under the locks: whether the i-th message can be sent, with those before it that go to the same port. */
+static int look_at(const struct batch *b, size_t i)
+{
+	const hd_port *port = b->parcels[i].port;
+	size_t count = 0, bytes = 0;
+
+	if (port->box->closed)
+		return -ESRCH;
+	if (port->limits != NULL && b->letters[i]->m.size > port->limits->memory)
+		return -EMSGSIZE;
+	for (size_t k = 0; k <= i; k++)
+		if (b->parcels[k].port == port) {
+			count++;
+			bytes += b->letters[k]->m.size;
+		}
+	return hd__has_room(port, count, bytes) ? 0 : -ENOBUFS;
+}
+
+/* Under the locks: sends the i-th message, which can be sent. */
+static void put(struct hd_worker *w, struct batch *b, size_t i, struct hd_waiter **woken, struct hd__link **dropped)
+{
+	struct hd__letter *l = b->letters[i], *old, *spare;
+	hd_port *port = b->parcels[i].port, *carried = l->m.carried;
+
+	if (carried != NULL && carried->head.kind == HD__REPLY_PORT) /* the process that will answer is another one now */
+		hd__reply_pass_on((struct hd__reply *)carried, ld_rlx(&port->box->owner));
+	int err = hd__put_letter(w, port, l, woken, &old, &spare);
+	HD_ASSERT(err == 0, "a message could not be sent for which there was room");
+	if (spare != NULL)
+		hd__letter_free(w, spare);
+	if (old != NULL)
+		*dropped = hd__chain(&old->in_box, *dropped);
+}
+
+static int send_locked(struct hd_worker *w, struct batch *b, struct hd_waiter **woken, struct hd__link **dropped)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		int err = look_at(b, i);
+		if (err != 0)
+			return err;
+	}
+	for (size_t i = 0; i < b->n; i++)
+		put(w, b, i, &woken[i], dropped);
+	return 0;
+}
+
+/* Inside the lane of w, or on a plain thread inside the gate. */
+static int send_all(struct hd_worker *w, struct batch *b, struct hd__link **dropped)
+{
+	struct hd_waiter *woken[HD_SEND_ALL_MAX] = { NULL };
+	int err = 0;
+
+	for (size_t i = 0; i < b->n && err == 0; i++)
+		err = hd__write_letter(w, &b->parcels[i].what, &b->letters[i]);
+	if (err != 0)
+		return err;
+	for (size_t i = 0; i < b->n; i++)
+		add_box(b, b->parcels[i].port->box);
+	for (size_t i = 0; i < b->nboxes; i++)
+		hd__mailbox_lock(b->boxes[i]);
+	err = send_locked(w, b, woken, dropped);
+	for (size_t i = b->nboxes; i-- > 0;)
+		hd__mailbox_unlock(b->boxes[i]);
+	for (size_t i = 0; i < b->n; i++)
+		if (woken[i] != NULL)
+			hd__unpark(w, woken[i]);
+	return err;
+}
+
+int hd_send_all(const struct hd_parcel *parcels, size_t n)
+{
+	struct batch b = { .n = n, .parcels = parcels };
+	struct hd__link *dropped = NULL;
+
+	if (n > HD_SEND_ALL_MAX)
+		return -E2BIG;
+	for (size_t i = 0; i < n; i++)
+		if (parcels[i].port->head.kind != HD__MAIL_PORT)
+			return -EINVAL;
+	struct hd__caller caller = hd__call_begin();
+	int err = caller.sched == NULL ? -ENXIO : send_all(caller.w, &b, &dropped);
+	hd__call_end(caller);
+	for (size_t i = 0; i < n && err != 0; i++)
+		if (b.letters[i] != NULL)
+			hd__unwrite_letter(b.letters[i]);
+	hd__letters_drop(dropped);
+	return err;
+}
