@@ -156,8 +156,7 @@ HD_API int hd_message_take(struct hd_message *m);
  * terminated in the call, that memory has been sent or dropped, and is not the caller's any more. Returns
  *
  *   0            *answer has the answer
- *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended; or the call had to wait for room
- *                in the port, and by then the receiver waits for the caller
+ *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended
  *   -EDEADLK     the receiver waits, through a chain of calls, for the caller, or is the caller; nothing was sent. HEDDLE_DEADLOCK=report
  *                prints the chain
  *   -ETIMEDOUT   there was no answer by `until`; one that comes later is dropped, and the process that gives it hears -ESRCH

@@ -70,6 +70,12 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 	/* unless we forget it, p may be joined and spawned anew from here on */
 	if (forget)
 		hd__table_drop(&w->sched->table, &w->blocks, p);
+	/* before its joiner, which so finds that all others have been told */
+	while (unlikely(mourner != NULL)) {
+		struct hd__mourner *next = mourner->next; /* the mourner may be gone when it has been told */
+		mourner->ended(mourner, w, &end);
+		mourner = next;
+	}
 	if (unlikely(others != NULL)) {
 		hd__unpark(w, first);
 		hd__unpark_all(w, others);
@@ -77,11 +83,6 @@ static bool announce_end(struct hd_worker *w, struct hd_process *p, enum hd_end_
 		struct hd_process *joiner = wake_first(w, first, lent);
 		if (joiner != NULL)
 			*back = joiner;
-	}
-	while (unlikely(mourner != NULL)) {
-		struct hd__mourner *next = mourner->next; /* the mourner may be gone when it has been told */
-		mourner->ended(mourner, w, &end);
-		mourner = next;
 	}
 	if (unlikely(w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
 		w->sched->hooks.owner_ended(w);

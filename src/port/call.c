@@ -33,6 +33,7 @@ struct hd__reply {
 	struct hd__mailbox *box; /* its mailbox */
 	struct hd_process *process; /* it itself */
 	struct hd_message *answer;  /* where the answer goes */
+	struct hd__letter *early;   /* the answer that came before its caller waited, and that the caller holds then; or NULL */
 };
 
 static void lock(struct hd__reply *r)
@@ -159,7 +160,12 @@ static int answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l
 		return err;
 	}
 	l->m.port = NULL;
-	spare = hd__hold_letter(r->box, l, r->answer); /* its caller is claimed, or in hd_call and about to take this lock */
+	if (likely(r->waits)) {
+		spare = hd__hold_letter(r->box, l, r->answer); /* its caller is claimed */
+	} else {					       /* its caller runs, and may be dropping messages */
+		r->early = l;
+		spare = NULL;
+	}
 	unlock(r);
 	if (spare != NULL)
 		hd__letter_free(w, spare);
@@ -222,7 +228,9 @@ __attribute__((noinline)) static hd_pid begin_again(struct hd_worker *w, struct 
 	hd_pid to = r->to;
 	if (r->state == ASKED) {
 		r->stands = true;
-		begin_calling(w->current, to);
+		st_rlx(&w->current->arrival, (uint64_t)to);
+		(void)xchg_seq(&w->current->why,
+			       HD_WAIT_CALL); /* as begin_calling, and no lock is taken before the caller looks */
 	}
 	unlock(r);
 	return to;
@@ -248,6 +256,8 @@ __attribute__((noinline)) static bool is_refused(struct hd_worker *w, hd_port *p
 	l = hd__in_port(port->line[HD__PLAIN].last);
 	while (l != NULL && l->m.carried != (hd_port *)r)
 		l = hd__in_port(hd__line_before(&port->line[HD__PLAIN], &l->in_port));
+	if (l == port->box->shown) /* that process has gone on, and is looking at it */
+		l = NULL;
 	struct hd_waiter *woken = l != NULL ? hd__take_letter(w, port->box, l) : NULL;
 	hd__mailbox_unlock(port->box);
 	if (woken != NULL)
@@ -310,7 +320,13 @@ static inline int await(struct hd_worker *w, struct hd__reply *r, struct hd_proc
 	lock(r);
 	if (unlikely(r->state != ASKED)) { /* it has been answered, on another worker, or dropped */
 		int err = r->state == ANSWERED ? 0 : -EPIPE;
+		struct hd__letter *early = r->early;
+		r->early = NULL;
 		unlock(r);
+		if (early != NULL)
+			early = hd__hold_letter(r->box, early, r->answer);
+		if (early != NULL)
+			hd__letter_free(w, early);
 		end_calling(me);
 		if (next != NULL)
 			hd__runq_push_tail(&w->runq, next);

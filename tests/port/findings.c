@@ -5,7 +5,7 @@
 #include "port/common.h"
 #include "sched/sched.h"
 
-static struct hd_semaphore up, go;
+static struct hd_semaphore up, go, never;
 static hd_port *one, *two;
 static int answer;
 
@@ -81,7 +81,7 @@ static void *child_fails(void *arg)
 static void *parent_of_failing(void *arg)
 {
 	born(hd_spawn_with(&(struct hd_spawn){ .link = true, .detached = true }, child_fails, NULL));
-	CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+	CHECK_EQ(hd_semaphore_wait(&never, HD_FOREVER), 0);
 	return arg;
 }
 
@@ -93,6 +93,7 @@ HD_PROCESS_TEST(port_notice_comes_after_a_child_that_failed_first)
 	hd_pid pid = born(hd_spawn_with(&(struct hd_spawn){ .watch = port }, parent_of_failing, NULL));
 
 	CHECK_EQ(hd_receive(port, &m, hd_after(HD_MS(20))), -ETIMEDOUT);
+	CHECK_STR(trace_text(), "");
 	hd_semaphore_signal(&go);
 	CHECK_EQ(hd_receive(port, &m, HD_FOREVER), 0);
 	CHECK_STR(trace_text(), "grandchild ");
@@ -106,7 +107,7 @@ HD_PROCESS_TEST(port_notice_comes_after_a_child_that_failed_first)
 static void *waits_to_be_killed(void *arg)
 {
 	hd_semaphore_signal(&up);
-	ANY_ANSWER(hd_sleep(HD_SEC(1000)));
+	ANY_ANSWER(hd_semaphore_wait(&never, HD_FOREVER));
 	return arg;
 }
 
