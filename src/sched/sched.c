@@ -283,7 +283,7 @@ struct hd_worker *hd__yield_to(struct hd_worker *w, struct hd_process *p)
 bool hd__may_hand_back(struct hd_worker *w, struct hd_process *joiner)
 {
 	return w->handoffs < HANDOFFS_MAX && !joiner->daemon && w->runq.highest <= joiner->priority &&
-	       !hd__should_stop(ld_rlx(&joiner->control));
+	       !hd__should_stop(ld_acq(&joiner->control));
 }
 
 struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p)

@@ -28,7 +28,10 @@ static inline void hd__resume_here(struct hd_worker *w, struct hd_process *p)
 /* As hd__resume_here, for a process that was not suspended: it is now, if it should be. */
 static inline void hd__make_ready(struct hd_worker *w, struct hd_process *p)
 {
-	if (unlikely(hd__should_stop(ld_rlx(&p->control)))) /* if SUSPEND is just being set, its nudge comes yet */
+	uint64_t control =
+		ld_acq(&p->control); /* pairs with change_word: what the thread that resumed p did comes before what p does */
+
+	if (unlikely(hd__should_stop(control))) /* if SUSPEND is just being set, its nudge comes yet */
 		hd__make_suspended(w, p);
 	else
 		hd__resume_here(w, p);

@@ -188,7 +188,7 @@ struct hd_process *hd__unpark_for_hand_off(struct hd_worker *w, struct hd_waiter
 {
 	struct hd_process *p = x->process;
 
-	if (p != NULL && hd__may_hand_off(w, p) && !hd__should_stop(ld_rlx(&p->control)) &&
+	if (p != NULL && hd__may_hand_off(w, p) && !hd__should_stop(ld_acq(&p->control)) &&
 	    (ld_rlx(&p->home) == w || adopt(w, x)))
 		return hd__unpark_to_run(w, x);
 	hd__unpark(w, x);
