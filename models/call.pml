@@ -1,6 +1,6 @@
-/* models/call.pml - circles of calls: publish, walk twice; and the answer that comes before its caller waits.
+/* models/call.pml - circles of calls: publish, deliver, walk twice, take back; and the answer that comes before its caller waits.
  *
- * Models:     publish, leads_back, look_for_circle, call, await, decide, answer (port/call.c).
+ * Models:     begin_calling, leads_back, is_refused, call, await, decide, answer (port/call.c).
  * Scenario:   three processes, each on a worker of its own. Each calls the next one, or does not, and answers the one before it, in either
  *             order. A process that waits for its answer answers nothing.
  * Holds:      all calls end: answered, or refused because they would have closed a circle; at least one of a circle is refused; none is
@@ -24,6 +24,7 @@ bool over[N];	  /* it makes no more calls */
 bool ended[N];
 
 /* For the check alone. */
+bool asked[N];	 /* its message was delivered, and not taken back */
 bool calling[N]; /* it has published its call, which is neither answered nor refused */
 
 /* leads_back */
@@ -44,10 +45,11 @@ inline walk(found)
 
 inline call()
 {
-#ifndef BREAK_WALK_BEFORE_PUBLISH /* begin_calling: says what it waits for only after it has looked */
-	atomic { calls[me] = true; calling[me] = true }; /* xchg_seq */
+#ifndef BREAK_NO_FENCE /* call: what it says is seen by others only after it has looked */
+	atomic { calls[me] = true; calling[me] = true };
 #endif
-	walk(first);
+	atomic { letter[NEXT(me)] = true; asked[me] = true }; /* hd__deliver_surely, under the mailbox's lock */
+	walk(first); /* hd__arch_fence_after_lock comes first */
 	d_step { /* the moment between the two walks */
 		at = 0; all = true;
 		do
@@ -57,22 +59,32 @@ inline call()
 		at = 0
 	}
 	if
-#ifdef BREAK_WALK_ONCE /* look_for_circle: what it saw need not have been there at once */
+#ifdef BREAK_WALK_ONCE /* is_refused: what it saw need not have been there at once */
 	:: first -> again = true
 #else
 	:: first -> walk(again)
 #endif
 	:: else
 	fi;
+#ifdef BREAK_NO_FENCE
+	atomic { calls[me] = true; calling[me] = true };
+#endif
+	if
+	:: first && again ->
+		atomic { /* under the mailbox's lock: if it is not there any more, the next one has gone on */
+#ifdef BREAK_TAKE_BACK_BLINDLY /* is_refused: refused though the message has been received */
+			letter[NEXT(me)] = false
+#else
+			again = letter[NEXT(me)]; letter[NEXT(me)] = false
+#endif
+		}
+	:: else
+	fi;
 	if
 	:: first && again ->
 		assert(all);
-		atomic { calls[me] = false; calling[me] = false } /* till then, others are refused because of it */
+		atomic { calls[me] = false; calling[me] = false; asked[me] = false } /* till then, others are refused because of it */
 	:: else ->
-#ifdef BREAK_WALK_BEFORE_PUBLISH
-		atomic { calls[me] = true; calling[me] = true }
-#endif
-		letter[NEXT(me)] = true; /* hd__deliver */
 #ifdef BREAK_LOOK_BEFORE_LOCK /* await: the state is read without the lock */
 		first = answered[me];
 		atomic { !locked[me] -> locked[me] = true };
@@ -93,9 +105,8 @@ inline call()
 /* hd_receive, answer */
 inline reply()
 {
-	letter[me] = false;
 	atomic { !locked[BEFORE(me)] -> locked[BEFORE(me)] = true };
-	atomic { answered[BEFORE(me)] = true; calling[BEFORE(me)] = false };
+	atomic { assert(asked[BEFORE(me)]); answered[BEFORE(me)] = true; calling[BEFORE(me)] = false };
 	if
 #ifdef BREAK_ANSWER_KEEPS_WHY /* decide: a caller that does not wait yet still says that it does */
 	:: waits[BEFORE(me)] -> calls[BEFORE(me)] = false
@@ -121,7 +132,7 @@ proctype process(byte me)
 	do
 	:: !over[me] -> call(); over[me] = true
 	:: !over[me] -> over[me] = true
-	:: letter[me] -> reply()
+	:: atomic { letter[me] -> letter[me] = false } reply()
 	:: over[me] && over[BEFORE(me)] && !letter[me] -> break
 	od;
 	ended[me] = true
