@@ -302,8 +302,6 @@ static void play_some_rounds(int rounds)
 		hd_port_release(known[i]);
 		known[i] = NULL;
 	}
-	for (int i = 0; stats_now().live_ports + stats_now().live_messages != 0 && i < 100000; i++)
-		hd_yield(); /* a joiner may be told before those that watched */
 	check_all_gone();
 	CHECK_EQ(value_of(&made), value_of(&freed));
 	for (const char *const *name = (const char *const[]){ "red", "green", "blue", NULL }; *name != NULL; name++)

@@ -46,10 +46,15 @@ static inline size_t length_of(hd_port *port)
 	return info.length;
 }
 
-/* Nothing is left of messages and ports. */
+/* Nothing is left of messages and ports. A death notice can be received a moment before its sender, on another worker, has let go of the port. */
 static inline void check_all_gone(void)
 {
 	struct hd_stats stats = stats_now();
+
+	for (int i = 0; i < 100000 && stats.live_messages + stats.live_ports != 0; i++) {
+		hd_yield();
+		stats = stats_now();
+	}
 
 	CHECK_EQ(stats.live_messages, 0);
 	CHECK_EQ(stats.live_ports, 0);
