@@ -159,10 +159,11 @@ static int answer(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l
 		unlock(r);
 		return err;
 	}
-	l->m.port = NULL;
 	if (likely(r->waits)) {
 		spare = hd__hold_letter(r->box, l, r->answer); /* its caller is claimed */
-	} else {					       /* its caller runs, and may be dropping messages */
+		r->answer->port = NULL;
+	} else { /* its caller runs, and may be dropping messages */
+		l->m.port = NULL;
 		r->early = l;
 		spare = NULL;
 	}

@@ -236,8 +236,8 @@ int hd__put_letter(struct hd_worker *w, hd_port *port, struct hd__letter *l, str
 	if (box->receiver.head != NULL)
 		*woken = claim_owner(w, box, port, &m);
 	if (m != NULL) {
-		l->m.port = port;
 		*spare = hd__hold_letter(box, l, m);
+		m->port = port; /* not into l->m before: the copy, 16 bytes at a time, would wait for a store of 8 */
 	} else {
 		hd__push_letter(box, port, l);
 	}
