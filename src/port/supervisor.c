@@ -195,15 +195,12 @@ static int take_down(struct supervisor *s, size_t i)
 	stop_range(s, from, to);
 	if (s->stuck)
 		return -ETIMEDOUT;
-	for (size_t k = from; k < to; k++) /* they start together, in their order */
-		if (s->children[k].state == HD_SUPERVISED_DUE && s->children[k].due > due)
-			due = s->children[k].due;
 	for (size_t k = from; k < to; k++) {
 		struct child *c = &s->children[k];
 		if (c->state == HD_SUPERVISED_STOPPED || s->plan->children[k].restart == HD_RESTART_NEVER)
 			continue;
 		c->state = HD_SUPERVISED_DUE;
-		c->due = due;
+		c->due = due; /* of all the same: they start together, in their order */
 	}
 	return 0;
 }

@@ -748,34 +748,38 @@ HD_WORKERS_TEST(supervisor_that_gives_up_answers_what_has_come)
 	check_all_gone_soon();
 }
 
-static void *asks_until_restart(void *arg)
-{
-	struct hd_supervised_info info;
+static size_t waiting;
 
-	do
-		CHECK_EQ(hd_supervisor_children(top_port, &info, 1, HD_FOREVER), 1);
-	while (info.restarts == 0);
+static void fill_port(const struct hd_supervised *child, const struct hd_end *end, void *arg)
+{
+	CHECK(child->entry != NULL && arg == NULL);
+	hd_port *top = hd_whereis("top");
+	for (int i = 0; i < 100 && end->kind == HD_END_FAILED; i++)
+		send_tag(top, 5);
+	hd_port_release(top);
+}
+
+static void *looks_into_port(void *arg)
+{
+	hd_port *top = hd_whereis("top");
+
+	waiting = length_of(top);
+	hd_port_release(top);
+	if (add(&runs, 1) == 1)
+		hd_fail(EIO);
 	return arg;
 }
 
-/* However many requests come, what is due is started. */
-HD_WORKERS_TEST(supervisor_requests_do_not_hold_up_restarts)
+/* However many messages come, what is due is started. */
+HD_PROCESS_TEST(supervisor_messages_do_not_hold_up_restarts)
 {
-	const struct hd_supervised children[] = { LIVES(a) };
-	const struct hd_supervisor plan = { .backoff = HD_MS(1), .name = "top", .children = children, .count = 1 };
-	hd_pid asking[4];
+	const struct hd_supervised child = { .entry = looks_into_port, .restart = HD_RESTART_ON_FAILURE, .how.priority = 50 };
+	const struct hd_supervisor plan = { .name = "top", .children = &child, .count = 1, .ended = fill_port };
 
-	(void)workers;
-	quiet = true;
-	hd_pid supervisor = supervised(&plan);
-	top_port = hd_whereis("top");
-	for (int i = 0; i < 4; i++)
-		asking[i] = born(hd_spawn(asks_until_restart, NULL));
-	CHECK_EQ(hd_kill(pid_of(&a), 1), 0);
-	join_all(asking, 4);
-	hd_port_release(top_port);
-	wait_for_starts(1);
-	terminate(supervisor);
+	CHECK_EQ(hd_supervise(&plan), 0);
+	CHECK_EQ(value_of(&runs), 2);
+	CHECK(waiting > 90);
+	check_all_gone_soon();
 }
 
 static void *asks_too_late(void *arg)
