@@ -134,7 +134,7 @@ struct hd__link *hd__port_let_go(hd_port *port)
 {
 	struct hd_waiter *woken = NULL;
 	struct hd_worker *w = hd__enter_call();
-	if (port->head.kind == HD__MAIL_PORT && port->owners && w != NULL && hd__mailbox_of(w->current) == port->box)
+	if (port->head.kind == HD__MAIL_PORT && w != NULL && hd__mailbox_of(w->current) == port->box)
 		port->owners = false; /* the owner sees to it itself */
 	struct hd__link *unread = hd__port_release(w, port, &woken);
 	if (woken != NULL)

@@ -131,7 +131,7 @@ struct hd__limits {
 
 struct hd_port {
 	struct hd__port_head head;
-	bool owners; /* the owner's reference is heddle's to release at its end */
+	bool owners; /* the owner's reference is heddle's to release at its end; the owner's */
 	bool freed;  /* there are no references; it is there until its last letter is taken */
 	uint32_t length, high_water;
 	struct hd__mailbox *box; /* constant */
