@@ -2,7 +2,8 @@
  *
  * Owns:       struct hd__names, the table of all names of a runtime, made with the first one.
  * Invariant:  a name has one port, whose mailbox is not closed or is about to take its names back; and a reference to it.
- * Locking:    sched->names_lock; inside it, a mailbox's. Memory is fetched without it.
+ * Locking:    sched->names_lock; inside it, a mailbox's. Memory is fetched without it. TSan is told: what a process did before it gave a name comes
+ *             before what a process does that has found it.
  * Callers:    any thread; the end of a process. */
 #include <heddle/link.h>
 
@@ -71,7 +72,7 @@ static bool make_room(struct hd__sched *sched)
 		hd__unlock(&sched->names_lock);
 		struct hd__name **table = hd__os_alloc(buckets * sizeof(struct hd__name *)), **old = table;
 		struct hd__names *names = hd__os_alloc(sizeof *names);
-		hd__lock(&sched->names_lock);
+		hd__lock_told(&sched->names_lock);
 		if (table != NULL && names != NULL && sched->names == NULL) {
 			sched->names = names;
 			names = NULL;
@@ -84,7 +85,7 @@ static bool make_room(struct hd__sched *sched)
 		hd__unlock(&sched->names_lock);
 		hd__os_free(old);
 		hd__os_free(names);
-		hd__lock(&sched->names_lock);
+		hd__lock_told(&sched->names_lock);
 		if (failed)
 			return false;
 	}
@@ -96,7 +97,7 @@ static int enter(struct hd__sched *sched, struct hd__name *entry)
 	struct hd__mailbox *box = entry->port->box;
 	int err = 0;
 
-	hd__lock(&sched->names_lock);
+	hd__lock_told(&sched->names_lock);
 	if (!make_room(sched))
 		err = -ENOMEM;
 	else if (*find(sched->names, entry->name, entry->hash) != NULL)
@@ -175,7 +176,7 @@ int hd_unregister(const char *name)
 	struct hd__sched *sched = begin();
 	if (sched == NULL)
 		return -ENXIO;
-	hd__lock(&sched->names_lock);
+	hd__lock_told(&sched->names_lock);
 	if (sched->names != NULL) {
 		struct hd__name **link = find(sched->names, name, hash_of(name));
 		entry = *link;
@@ -203,7 +204,7 @@ hd_port *hd_whereis(const char *name)
 	struct hd__sched *sched = begin();
 	if (sched == NULL)
 		return NULL;
-	hd__lock(&sched->names_lock);
+	hd__lock_told(&sched->names_lock);
 	if (sched->names != NULL) {
 		struct hd__name *entry = *find(sched->names, name, hash_of(name));
 		if (entry != NULL)
@@ -220,7 +221,7 @@ void hd__names_end(struct hd_worker *w, struct hd__sched *sched, struct hd__mail
 
 	if (ld_rlx(&box->names) == NULL) /* the mailbox is closed: there will be no more */
 		return;
-	hd__lock(&sched->names_lock);
+	hd__lock_told(&sched->names_lock);
 	struct hd__name *names = box->names;
 	box->names = NULL;
 	for (struct hd__name *n = names; n != NULL; n = n->other) {
