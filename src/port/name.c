@@ -164,7 +164,7 @@ static void forget(struct hd__name *entry)
 
 	while (*link != entry)
 		link = &(*link)->other;
-	*link = entry->other;
+	st_rlx(link, entry->other); /* the owner, which ends, may look: hd__names_end */
 }
 
 int hd_unregister(const char *name)
@@ -223,7 +223,7 @@ void hd__names_end(struct hd_worker *w, struct hd__sched *sched, struct hd__mail
 		return;
 	hd__lock_told(&sched->names_lock);
 	struct hd__name *names = box->names;
-	box->names = NULL;
+	st_rlx(&box->names, NULL);
 	for (struct hd__name *n = names; n != NULL; n = n->other) {
 		struct hd__name **link = bucket(sched->names, n->hash);
 		while (*link != n)
