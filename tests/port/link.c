@@ -397,38 +397,6 @@ HD_PROCESS_TEST(spawn_with_ties_survives_want_of_memory)
 	check_all_gone();
 }
 
-/* A process that cannot start, for want of memory for its stack: its letters are dropped, and its end is told. */
-static long drops;
-
-static void count_drop(void *data)
-{
-	(void)data;
-	add(&drops, 1);
-}
-
-static void *first_of_cannot_start(void *arg)
-{
-	hd_port *port = made_port(&(struct hd_port_options){ .unowned = true }), *watcher = made_port(NULL);
-
-	CHECK_EQ(hd_send_move(port, 1, &drops, 1, count_drop, 0), 0);
-	hd_pid pid =
-		born(hd_spawn_with(&(struct hd_spawn){ .port = port, .watch = watcher, .stack_size = 1 << 20 }, nothing, NULL));
-	hd__fault_arm(HD__FAULT_GUARD, 1, true);
-	hd_yield();
-	hd_yield();
-	hd__fault_arm(HD__FAULT_GUARD, 0, false);
-	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
-	CHECK_EQ(received_tag(watcher), HD_TAG_ENDED);
-	hd_port_release(port);
-	return arg;
-}
-
-HD_TEST(process_that_never_ran_leaves_nothing)
-{
-	CHECK_EQ(run_with_workers(1, first_of_cannot_start, NULL), 0);
-	CHECK_EQ(value_of(&drops), 1);
-}
-
 /* ---- names ---- */
 
 static void *named(void *arg)
