@@ -194,36 +194,20 @@ static int describe(struct hd__sched *sched, hd_pid pid, struct hd_process_info 
 	return info->pid == pid && hd__alive_or_zombie(p, pid) ? 0 : -ESRCH;
 }
 
-/* The runtime, for a call that only looks, and the runner does not leave: a safe point, and then outside the lane. NULL when none
- * runs. */
-static struct hd__sched *begin_look(void)
-{
-	struct hd_worker *w = hd__self();
-
-	hd__pass_by();
-	return w != NULL ? w->sched : hd__gate_enter();
-}
-
-static void end_look(void)
-{
-	if (hd__self() == NULL)
-		hd__gate_leave();
-}
-
 int hd_process_info(hd_pid pid, struct hd_process_info *info)
 {
-	struct hd__sched *sched = begin_look();
+	struct hd__sched *sched = hd__look_begin();
 
 	if (sched == NULL)
 		return -ENXIO;
 	int err = describe(sched, pid, info);
-	end_look();
+	hd__look_end();
 	return err;
 }
 
 int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), void *arg)
 {
-	struct hd__sched *sched = begin_look();
+	struct hd__sched *sched = hd__look_begin();
 	int answer = 0;
 
 	if (sched == NULL)
@@ -237,7 +221,7 @@ int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), vo
 		if (describe(sched, hd__pid(&sched->table, p), &info) == 0)
 			answer = fn(&info, arg);
 	}
-	end_look();
+	hd__look_end();
 	return answer;
 }
 

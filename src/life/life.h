@@ -26,6 +26,22 @@ static inline void hd__call_end(struct hd__caller caller)
 		hd__gate_leave();
 }
 
+/* As hd__call_begin and hd__call_end, for a call that the runner does not leave: a safe point, and then outside the lane. Answers the runtime; NULL
+ * when none runs. */
+static inline struct hd__sched *hd__look_begin(void)
+{
+	struct hd_worker *w = hd__self();
+
+	hd__pass_by();
+	return w != NULL ? w->sched : hd__gate_enter();
+}
+
+static inline void hd__look_end(void)
+{
+	if (hd__self() == NULL)
+		hd__gate_leave();
+}
+
 /* The store from which the caller takes blocks and to which it returns them. */
 static inline struct hd__blocks *hd__own_blocks(struct hd__caller caller)
 {

@@ -118,21 +118,6 @@ static int enter(struct hd__sched *sched, struct hd__name *entry)
 	return err;
 }
 
-/* Begins and ends a call that takes the lock of the names: outside the lane, for memory is fetched. */
-static struct hd__sched *begin(void)
-{
-	struct hd_worker *w = hd__self();
-
-	hd__pass_by();
-	return w != NULL ? w->sched : hd__gate_enter();
-}
-
-static void end(void)
-{
-	if (hd__self() == NULL)
-		hd__gate_leave();
-}
-
 int hd_register(const char *name, hd_port *port)
 {
 	if (name == NULL || *name == 0 || port == NULL || port->head.kind != HD__MAIL_PORT)
@@ -146,10 +131,10 @@ int hd_register(const char *name, hd_port *port)
 	memcpy(entry->name, name, length + 1);
 	entry->hash = hash_of(name);
 	entry->port = hd_port_retain(port);
-	struct hd__sched *sched = begin();
+	struct hd__sched *sched = hd__look_begin();
 	int err = sched == NULL ? -ENXIO : enter(sched, entry);
 	if (sched != NULL)
-		end();
+		hd__look_end();
 	if (err != 0) {
 		hd_port_release(port);
 		hd__os_free(entry);
@@ -173,7 +158,7 @@ int hd_unregister(const char *name)
 
 	if (name == NULL || *name == 0)
 		return -EINVAL;
-	struct hd__sched *sched = begin();
+	struct hd__sched *sched = hd__look_begin();
 	if (sched == NULL)
 		return -ENXIO;
 	hd__lock_told(&sched->names_lock);
@@ -187,7 +172,7 @@ int hd_unregister(const char *name)
 		}
 	}
 	hd__unlock(&sched->names_lock);
-	end();
+	hd__look_end();
 	if (entry == NULL)
 		return -ENOENT;
 	hd_port_release(entry->port);
@@ -201,7 +186,7 @@ hd_port *hd_whereis(const char *name)
 
 	if (name == NULL)
 		return NULL;
-	struct hd__sched *sched = begin();
+	struct hd__sched *sched = hd__look_begin();
 	if (sched == NULL)
 		return NULL;
 	hd__lock_told(&sched->names_lock);
@@ -211,7 +196,7 @@ hd_port *hd_whereis(const char *name)
 			port = hd_port_retain(entry->port);
 	}
 	hd__unlock(&sched->names_lock);
-	end();
+	hd__look_end();
 	return port;
 }
 
