@@ -22,6 +22,9 @@ simulated = out=$$($(1)/tests/heddle-sim-tests --repeat $(2) 2>&1) && echo "unde
 shown = out=$$(meson test -C $(1) --suite shown --no-rebuild --print-errorlogs 2>&1) && \
 	echo "the programs that we show print what they should" || { echo "$$out"; exit 1; }
 
+# Lua programs that check themselves, and `heddle lua`; none where there is no Lua.
+lua = out=$$(meson test -C $(1) --suite lua --no-rebuild --print-errorlogs 2>&1) && echo "Lua processes are well" || { echo "$$out"; exit 1; }
+
 # A few of them under Valgrind.
 valgrind = out=$$(meson test -C $(1) --suite valgrind --no-rebuild --print-errorlogs 2>&1) && \
 	echo "the programs in examples/programs are well under Valgrind" || { echo "$$out"; exit 1; }
@@ -70,6 +73,7 @@ asan: setup ## the tests under ASan and UBSan
 	@tools/build $(ASAN) $(MESON_FLAGS)
 	@build-asan/tests/heddle-tests
 	@$(call shown,build-asan)
+	@$(call lua,build-asan)
 	@$(call simulated,build-asan,5)
 	@$(call explored,build-asan)
 

@@ -3,7 +3,8 @@
  * A program is run as `program CASE [args]` and prints a line `NAME VALUE` per measurement; lines `# NAME VALUE` count what
  * its runtime did meanwhile. It exits with 0, with BENCH_SKIP after saying on stderr why the case makes no sense for it, or
  * with another code after saying what went wrong. BENCH_WORKERS says how many workers (kernel threads that run processes) it
- * has, one unless it is set; BENCH_CREW, how many processes some shapes have; BENCH_QUICK=1 asks for short repetitions and few of them. */
+ * has, one unless it is set; BENCH_CREW, how many processes some shapes have; BENCH_MEALS, how often
+ * each of the philosophers eats, and BENCH_MEAL_US, for how long; BENCH_QUICK=1 asks for short repetitions and few of them. */
 #ifndef BENCH_HARNESS_H
 #define BENCH_HARNESS_H
 
@@ -68,7 +69,24 @@ enum {
 	BENCH_SORT_ITEMS = 1024,
 	BENCH_SORT_ITEM = 1024,
 	BENCH_SORT_CUTOFF = 8192, /* no more numbers than these are sorted without another process */
-	BENCH_SORT_BY_INSERTION = 16
+	BENCH_SORT_BY_INSERTION = 16,
+	BENCH_TRANSFERS = 6400,
+	BENCH_TRANSFER_US = 30,
+	BENCH_MEALS = 40, /* of each philosopher */
+	BENCH_MEAL_US = 50
+};
+
+/* Behaviours: how many cowns a producer has, and how many behaviours on each it makes before it waits for all; accounts, transfers that are made before the
+ * bank waits for all, philosophers. How many behaviours make themselves anew, how often, and after how many runs one of them looks at the others. */
+enum {
+	BENCH_COWNS = 256,
+	BENCH_COWN_RUNS = 100,
+	BENCH_ACCOUNTS = 1000,
+	BENCH_AHEAD = 10000,
+	BENCH_PHILOSOPHERS = 100,
+	BENCH_SHARERS = 6,
+	BENCH_SHARE = 1000000,
+	BENCH_SHARE_LOOK = 250
 };
 
 /* The mutex that one process locks again and again, and the waiters that want it once in a while. */
@@ -163,6 +181,13 @@ static inline int bench_crew(void)
 	int crew = s == NULL ? BENCH_CREW : atoi(s);
 
 	return crew < 2 ? 2 : crew > BENCH_CREW_MAX ? BENCH_CREW_MAX : crew;
+}
+
+/* What the environment says, if that is a number above 0. */
+static inline int bench_setting(const char *name, int usual)
+{
+	const char *s = getenv(name);
+	return s == NULL || atoi(s) < 1 ? usual : atoi(s);
 }
 
 static inline int bench_quick(void)

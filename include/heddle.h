@@ -13,6 +13,7 @@
 #include <heddle/group.h>
 #include <heddle/io.h>
 #include <heddle/link.h>
+#include <heddle/machine.h>
 #include <heddle/monitor.h>
 #include <heddle/mutex.h>
 #include <heddle/name.h>
@@ -31,5 +32,6 @@
 #include <heddle/supervisor.h>
 #include <heddle/time.h>
 #include <heddle/waitgroup.h>
+#include <heddle/when.h>
 
 #endif

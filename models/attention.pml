@@ -108,7 +108,7 @@ inline post(to, n)
 	tell(to)
 }
 
-/* wait/wait.h: hd__make_ready. */
+/* sched/switch.h: hd__make_ready. */
 inline make_ready(p)
 {
 	d_step {
@@ -274,7 +274,7 @@ proctype worker(byte w)
 			:: !won
 			fi;
 			p = 0
-		/* the runner waits: it releases its queue's lock on the next stack, so this is one step for all who lock it */
+		/* the runner waits: until it is off its stack other threads can only post its wake (wait.pml), so this is one step */
 		:: atomic { me != PROCESSES && !locked[me] ->
 			d_step { decided[me] = false; linked[me] = true; state[me] = WAITING; me = PROCESSES } }
 		/* a deadline has come */

@@ -91,11 +91,11 @@ proctype worker()
 		resting = false;
 		lock = false
 	:: n < ENTRIES -> /* hd__enter */
+#ifdef BREAK_LOAD_FIRST /* hd__try_enter: bias loaded before held is stored */
 		if
 		:: bias != BIASED -> goto by_lock
 		:: else
 		fi;
-#ifdef BREAK_LOAD_FIRST /* hd__enter: no second look at bias */
 		atomic { STORE_HELD(1) }
 		goto entered;
 #else
@@ -161,7 +161,7 @@ proctype visitor()
 #else
 			:: held == 0 -> bias = NOT; in = true
 #endif
-			:: held == 1 -> bias = ASKED
+			:: bias = ASKED /* the worker was inside for long, or the barrier was refused: the worker must answer */
 			fi
 		:: else
 		fi;

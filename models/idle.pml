@@ -1,8 +1,8 @@
 /* models/idle.pml - workers that have nothing to run: idle bits, the searcher's token, thieves, the watcher.
  *
- * Models:     hd__take_half, hd__unvisit, hd__leave_surplus (sched/lane.c), hd__claim_idle, hd__wake_searcher (sched/board.c), idle,
- *             search, doze, hd__worker_run (sched/worker.c), hd__take_news (sched/sched.c), look_into_lane (sched/watcher.c),
- *             apply_nudge (life/steer.c).
+ * Models:     hd__take_half, hd__unvisit, hd__is_surplus, hd__leave_slowly (sched/lane.c), hd__claim_idle, hd__wake_searcher
+ *             (sched/board.c), hd__search, find_something, hd__end_search (sched/search.c), idle, doze, hd__worker_run (sched/worker.c),
+ *             hd__take_news (sched/sched.c), look_into_lane, watch (sched/watcher.c), apply_nudge (life/steer.c).
  * Scenario:   three workers. Worker 0 runs a process; another one, and process S, are ready behind it. The others have nothing. A plain
  *             thread posts a process to worker 1, and a request to S. A runner may wait for ever, or become deaf: it comes by no
  *             safe point any more. Levels play no part: all are equal.
@@ -129,14 +129,14 @@ own_stack: /* hd__worker_run, inside the lane */
 		searcher = searcher || attention[w] & SEARCH;
 		attention[w] = 0;
 		if
-		:: READY(w) -> /* end_search, hd__run_next */
+		:: READY(w) -> /* hd__end_search, hd__run_next */
 			if :: searcher -> searcher = false; searching = false :: else fi;
 			RUN_NEXT;
 			goto compute
 		:: else
 		fi
 	}
-	/* idle, search */
+	/* idle, hd__search */
 	atomic {
 		if
 		:: attention[w] -> goto own_stack
@@ -173,7 +173,7 @@ own_stack: /* hd__worker_run, inside the lane */
 		fi
 	:: k == WORKERS -> break
 	od;
-	atomic { k = 1; v = 0; searcher = false; searching = false } /* end_search */
+	atomic { k = 1; v = 0; searcher = false; searching = false } /* hd__end_search */
 	if
 	:: taken ->
 		if
@@ -208,7 +208,7 @@ end_computes:
 			TAKE_NEWS;
 			if
 			:: attention[w] & SEARCH ->
-#ifdef BREAK_RUNNER_KEEPS_TOKEN /* hd__take_news: w->searcher is set, and nothing ends it as long as w has something to run */
+#ifdef BREAK_RUNNER_KEEPS_TOKEN /* hd__take_news: w->search.on is set, and nothing ends it as long as w has something to run */
 				searcher = true
 #else
 				searching = false
@@ -217,7 +217,7 @@ end_computes:
 			fi;
 			attention[w] = 0
 		}
-	/* hd__leave_surplus, after a few calls */
+	/* hd__is_surplus, hd__leave_slowly, after a few calls */
 	:: READY(w) && idle && !searching -> wake_searcher()
 	fi;
 	goto compute;
@@ -230,7 +230,8 @@ end_deaf:
 #define DEAF_TO_NOTES(v) (attention[v] & INBOX && !(attention[v] & ASLEEP) && HAS_NOTES(v))
 #define DEAF_TO_SEARCH(v) (deaf[v] && attention[v] & SEARCH)
 
-/* The watcher: look_into_lane. It finds a worker deaf that has not come by a safe point for a while, for whatever reason. */
+/* The watcher: look_into_lane, and the searcher's token. It finds a worker deaf that has not come by a safe point for a while, for
+ * whatever reason. */
 proctype watcher()
 {
 	byte v, x = NONE;
@@ -250,16 +251,9 @@ end_looks:
 	:: atomic { idle && !searching && ((READY(0) && !IDLE(0)) || (READY(1) && !IDLE(1)) || (READY(2) && !IDLE(2))) }
 		wake_searcher()
 #endif
-#ifndef BREAK_DEAF_KEEPS_TOKEN /* look_into_lane: HD__SEARCH left with a worker that is deaf and has something to run */
-	:: atomic { idle && (DEAF_TO_SEARCH(0) || DEAF_TO_SEARCH(1) || DEAF_TO_SEARCH(2)) ->
-			if
-			:: DEAF_TO_SEARCH(0) -> v = 0
-			:: DEAF_TO_SEARCH(1) -> v = 1
-			:: DEAF_TO_SEARCH(2) -> v = 2
-			fi;
-			attention[v] = attention[v] & ~SEARCH;
-			searching = false
-		}
+#ifndef BREAK_DEAF_KEEPS_TOKEN /* watch: board.searching is not taken down when it was up at two looks */
+	:: atomic { idle && searching && (DEAF_TO_SEARCH(0) || DEAF_TO_SEARCH(1) || DEAF_TO_SEARCH(2)) -> searching = false }
+		/* whichever worker has it by now: two may search; HD__SEARCH stays up */
 #endif
 	od
 }

@@ -45,6 +45,7 @@ byte makes = MAKES, waits = WAITS;
 byte alive = 2 * 8 + 2 * 1; /* for the check alone, a queue: all that there are */
 
 #define HIGHEST(v) MAX(LEVEL(movable[v] + pinned[v]), nudged[v]) /* runq.highest */
+#define HIGHEST_MOVABLE(v) MAX(LEVEL(movable[v]), nudged[v])	    /* highest_movable */
 
 #define OTHER(w, k) (((w) + (k)) % WORKERS)
 
@@ -52,7 +53,7 @@ byte alive = 2 * 8 + 2 * 1; /* for the check alone, a queue: all that there are 
 #define TELL(x, than) if :: running[x] != NOBODY && running[x] < than -> better[x] = true :: else fi
 #define TELL_OTHERS(w, than) TELL(OTHER(w, 1), than); TELL(OTHER(w, 2), than)
 
-/* advertise, inside the lane of v, whose highest level is `told`; and then the lane is left. */
+/* advertise, inside the lane of v, where `told` is the highest level at which a process may move; and then the lane is left. */
 inline advertise_and_leave(v)
 {
 #ifdef BREAK_TELL_BEFORE_ADVERT /* advertise: hd__tell_those_below called before hd__set_advert */
@@ -229,7 +230,7 @@ leave: /* hd__leave */
 	atomic {
 		level = 0;
 		assert(current[w] == running[w]);
-		told = HIGHEST(w);
+		told = HIGHEST_MOVABLE(w);
 		if
 		:: told <= advert[w] -> told = 0; lane[w] = false; goto compute
 		:: told > advert[w]
@@ -263,7 +264,7 @@ end_never:
 			:: movable[at] = movable[at] + 64; alive = alive + 64
 			:: movable[at] = movable[at] + 1; alive++
 			fi;
-			told = HIGHEST(at);
+			told = HIGHEST_MOVABLE(at);
 			if
 			:: told > advert[at]
 			:: else -> lane[at] = false; goto is_put

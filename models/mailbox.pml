@@ -121,7 +121,7 @@ proctype owner()
 waits:
 #endif
 			owners = WAITING; linked = true;
-			lock = false; /* on the next stack */
+			lock = false;
 			woken;
 			if
 			:: owners == GRANTED -> assert(handed != NONE); handed = NONE

@@ -1,10 +1,10 @@
 /* models/wait.pml - the end of a wait: a grant against a deadline, numbers, adoption, and the account of the heaps.
  *
- * Models:     hd__decide, hd__decide_locked, hd__end_wait (wait/wait.h), adopt, hd__unpark_elsewhere, hd__wait_expired (wait/wait.c),
+ * Models:     sleep, hd__is_off_stack, hd__decide, hd__decide_locked, hd__end_wait (wait/wait.h), adopt, hd__unpark_elsewhere, hd__wait_expired (wait/wait.c),
  *             hd__timers_take_due, hd__timers_forget, hd__timers_orphan (timer/).
  * Scenario:   two workers, and process P, which waits in a queue a few times, each time with a deadline in the heap of its home. A
  *             process of either worker grants: inside its own lane, it adopts P, or cannot and posts a wake. Deadlines come at any
- *             time, also old ones, in either heap, inside that lane.
+ *             time, also old ones, in either heap, inside that lane. P can be claimed before it is off its stack.
  * Holds:      each wait ends once, a deadline ends its own wait and no other, and at home; each heap's entries less the stale and the orphans
  *             are, at the end, those that are waited for.
  *
@@ -19,6 +19,7 @@
 mtype = { RUNNING, WAITING }
 
 bool lane[WORKERS];
+bool on_stack; /* P has begun to wait, and its context is not saved */
 bool wake[WORKERS]; /* P's wake is in this inbox */
 byte heap[WORKERS]; /* the numbers in it, a set */
 short live[WORKERS]; /* count - stale - orphans */
@@ -32,7 +33,7 @@ mtype state = RUNNING;
 byte waits; /* the number of P's present wait, which its deadline has too */
 
 /* Inside the lane of w, P's home: the wait is over, P goes on. */
-#define GO_ON assert(home == w && state == WAITING && decided); state = RUNNING
+#define GO_ON assert(home == w && state == WAITING && decided && !on_stack); state = RUNNING
 
 proctype worker(byte w)
 {
@@ -41,11 +42,13 @@ proctype worker(byte w)
 
 end_rests:
 	do
-	/* P waits: what it does is published by the lane and the queue's lock, on another stack */
-	:: atomic { !lane[w] && !locked && state == RUNNING && home == w && waits < WAITS ->
-			waits++; number = waits; decided = false; linked = true; state = WAITING;
+	/* P waits: it is published by the queue's lock, and then leaves its stack, inside its lane */
+	:: atomic { !lane[w] && !locked && state == RUNNING && home == w && waits < WAITS -> lane[w] = true;
+			waits++; number = waits; decided = false; linked = true; state = WAITING; on_stack = true;
 			heap[w] = heap[w] | BIT(waits); live[w]++
 		}
+		on_stack = false; /* hd__arch_switch stores context.ip */
+		lane[w] = false
 	/* a note: apply_wake, hd__end_wait */
 	:: atomic { !lane[w] && wake[w] -> wake[w] = false;
 			if :: number -> number = 0; live[w]-- :: else fi;
@@ -73,7 +76,11 @@ end_rests:
 		:: mine && home == w -> atomic { if :: number -> number = 0; live[w]-- :: else fi; GO_ON }
 		:: mine && home != w ->
 			if
-			:: to = home; home = w; /* adopt */
+#ifdef BREAK_ADOPT_ON_STACK /* adopt: hd__is_off_stack not asked */
+			:: to = home; home = w;
+#else
+			:: !on_stack -> to = home; home = w; /* adopt */
+#endif
 #ifndef BREAK_ADOPT_KEEPS_NUMBER /* adopt: the number stays in the word */
 				atomic { if :: number -> number = 0; n = 1 :: else fi }
 				if
@@ -82,7 +89,7 @@ end_rests:
 				fi;
 #endif
 				atomic { if :: number -> number = 0; live[w]-- :: else fi; GO_ON }
-			:: wake[home] = true /* it must stay: it is pinned, or a request is on its way */
+			:: wake[home] = true /* it must stay: it is pinned, a request is on its way, or it is on its stack */
 			fi
 		:: else
 		fi;

@@ -33,6 +33,24 @@ void condition(void);
 void promise(void);
 void select8(void);
 
+/* machine.c */
+void machine_life(void);
+void machine_turn(void);
+void machines_1m(void);
+
+/* when.c */
+void when_1(void);
+void when_2(void);
+void when_1_many(void);
+void when_2_many(void);
+void when_shares(void);
+
+/* cowns.c */
+void when_bank(void);
+void shape_bank(void);
+void shape_philosophers(void);
+void shape_philosophers_in_order(void);
+
 /* port.c */
 void port_pingpong(void);
 void port_pingpong_16(void);
@@ -68,6 +86,10 @@ void count_mutex_pair(long n);
 void count_queue_pair(long n);
 void count_send_pair(long n);
 void count_call(long n);
+void count_machine_life(long n);
+void count_machine_turn(long n);
+void count_when_1(long n);
+void count_when_2(long n);
 
 /* counters.c */
 void run_uncounted(void (*run)(void));

@@ -26,6 +26,7 @@ static struct hd_once once;
 static struct hd_waitgroup waitgroup;
 static struct hd_group group;
 static hd_queue *queue;
+static hd_port *port; /* the first process's */
 static hd_promise *promise, **promises;
 
 static int64_t must(int64_t answer, const char *what)
@@ -105,6 +106,69 @@ static void mutex_change_and_serve(int n)
 	for (int i = 0; i < n; i++)
 		MUST(hd_set_priority(pids[i], 10 + (i * 5 + 3) % LEVELS));
 	MUST(hd_mutex_unlock(&mutex));
+}
+
+/* ---- port ---- */
+
+static void port_prepare(int n)
+{
+	(void)n;
+	port = hd_port_new(NULL);
+	MUST(port == NULL ? -ENOMEM : 0);
+}
+
+static void call_wait(int i)
+{
+	MUST(hd_call(port, i, NULL, 0, NULL, HD_FOREVER));
+}
+
+static void call_leave(int i)
+{
+	is_cancelled(hd_call(port, i, NULL, 0, NULL, HD_FOREVER));
+}
+
+static void call_serve(int n)
+{
+	while (n-- > 0) {
+		struct hd_message m;
+		MUST(hd_receive(port, &m, HD_FOREVER));
+		MUST(hd_reply(&m, 0, NULL, 0));
+		hd_message_drop(&m);
+	}
+}
+
+static void call_change_and_serve(int n)
+{
+	for (int i = 0; i < n; i++)
+		MUST(hd_set_priority(pids[i], 10 + (i * 5 + 3) % LEVELS));
+	call_serve(n);
+}
+
+static void *answer_calls(void *arg)
+{
+	call_serve((int)(intptr_t)arg);
+	return NULL;
+}
+
+/* All are in the port, then held, then another process's, which answers them. */
+static void call_pass_and_serve(int n)
+{
+	hd_port *first_port = port;
+	struct hd_message *held = calloc((size_t)n, sizeof *held);
+
+	MUST(held == NULL ? -ENOMEM : 0);
+	for (int i = 0; i < n; i++)
+		MUST(hd_receive(first_port, &held[i], HD_FOREVER));
+	port = hd_port_new(&(struct hd_port_options){ .unowned = true });
+	MUST(port == NULL ? -ENOMEM : 0);
+	hd_pid other = MUST(hd_spawn_with(&(struct hd_spawn){ .port = port }, answer_calls, (void *)(intptr_t)n));
+	for (int i = 0; i < n; i++) {
+		MUST(hd_send_with(port, &(struct hd_sending){ .carried = held[i].carried }, HD_FOREVER));
+		hd_message_drop(&held[i]);
+	}
+	MUST(hd_join(other, NULL, HD_FOREVER));
+	hd_port_release(port);
+	free(held);
 }
 
 /* ---- monitor ---- */
@@ -545,6 +609,11 @@ const struct crowd crowds[] = {
 	{ "select", queue_prepare, select_wait, select_serve },
 	{ "group", NULL, group_wait, semaphore_serve },
 	{ "sleep, cancelled", NULL, sleep_long, cancel_all },
+	{ "call", port_prepare, call_wait, call_serve },
+	{ "call, lending", port_prepare, call_wait, call_serve, true },
+	{ "call, lending, changed", port_prepare, call_wait, call_change_and_serve, true },
+	{ "call, lending, passed on", port_prepare, call_wait, call_pass_and_serve, true },
+	{ "call, lending, cancelled", port_prepare, call_leave, cancel_all, true },
 	{ NULL },
 };
 

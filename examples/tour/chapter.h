@@ -13,12 +13,13 @@ int chapter_semaphore(void);
 int chapter_many(void);
 int chapter_echo(void);
 int chapter_supervisor(void);
+int chapter_bank(void);
 int chapter_deadlock(void);
 int chapter_numbers(void);
 
 /* The lines between a chapter's marks, made by tools/snippet. */
 extern const char yield_source[], priority_source[], semaphore_source[], many_source[], echo_source[], supervisor_source[],
-	deadlock_source[], numbers_source[];
+	bank_source[], deadlock_source[], numbers_source[];
 
 /* Shows how far something is: a bar on a terminal, nothing elsewhere. */
 void progress(const char *what, long done, long total);

@@ -1,4 +1,4 @@
-/* tour.c - heddle in eight short programs: each is shown, then run. `make run` runs it.
+/* tour.c - heddle in nine short programs: each is shown, then run. `make run` runs it.
  *
  *     tour [--small] [CHAPTER...]
  *
@@ -40,6 +40,12 @@ static const struct chapter {
 	{ "Supervision",
 	  "A supervisor starts its children again when they fail; if that happens too often, it fails in its turn.",
 	  supervisor_source, chapter_supervisor },
+	{ "A bank",
+	  "A behaviour is a function that runs when all that it uses is its own. hd_when makes one and does not wait. No lock, "
+	  "no data "
+	  "race, no deadlock; behaviours with an account in common run in the order of their calls, others on all workers at "
+	  "once.",
+	  bank_source, chapter_bank },
 	{ "Deadlock", "When no process can ever run again, heddle says what each of them waits for, and hd_run returns.",
 	  deadlock_source, chapter_deadlock },
 	{ "What it costs here", "On one worker, measured now: the best of five runs.", numbers_source, chapter_numbers },

@@ -97,7 +97,9 @@ enum hd_wait {
 	HD_WAIT_CHILD,	       /* hd_waitpid, hd_spawn_child, hd_system */
 	HD_WAIT_RECEIVE,       /* hd_receive and its like: for a message */
 	HD_WAIT_SEND,	       /* hd_send, hd_call: for room in a port */
-	HD_WAIT_CALL	       /* hd_call: for the answer */
+	HD_WAIT_CALL,	       /* hd_call: for the answer */
+	HD_WAIT_COWN,	       /* a behaviour that has not begun: for its cowns */
+	HD_WAIT_QUIESCE	       /* hd_quiesce: for behaviours to end */
 };
 
 /* A request to a worker, inside what it is about. Private. */

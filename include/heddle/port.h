@@ -59,7 +59,7 @@ struct hd_port_info {
 	hd_pid owner;	   /* 0: none yet, or it has ended */
 	bool closed;	   /* its owner has ended: no message can be sent */
 	size_t length;	   /* messages in it */
-	size_t high_water; /* the most that ever were in it */
+	size_t high_water; /* the most that ever were in it, or somewhat more: its owner may take many at once, and all count until the last one */
 	size_t bytes;	   /* of their data; 0 of a port without limits */
 	uint64_t dropped;  /* messages that were dropped because it was full */
 };
@@ -75,6 +75,8 @@ HD_API void hd_port_info(hd_port *port, struct hd_port_info *info);
  *   -ENOBUFS     the port is full
  *   -EMSGSIZE    the message is longer than all the memory that the port may have
  *   -ESRCH       the owner has ended
+ *   -EDEADLK     the message passes a call on (hd_sending.carried) to a process that waits, through a chain of calls, for the process that called, or
+ *                is that process. HEDDLE_DEADLOCK=report prints the chain
  *   -ETIMEDOUT   there was no room by `until`
  *   -ECANCELED   the caller was cancelled while it waited, or before
  *   -EINVAL      tag is below 0, or data is NULL and size is not 0
@@ -112,6 +114,7 @@ struct hd_parcel {
  *   -ESRCH      the owner of one of the ports has ended
  *   -ENOBUFS    there is not room for all of them
  *   -EMSGSIZE   one has more bytes than its port may ever have
+ *   -EDEADLK    one of them passes a call on that would close a circle, as hd_send
  *   -E2BIG      n is more than HD_SEND_ALL_MAX
  *   -EINVAL     as hd_send_with; or one of the ports is one for an answer
  *   -ENOMEM, -ENXIO
@@ -152,11 +155,14 @@ HD_API int hd_message_take(struct hd_message *m);
 /* Sends a message and waits for its answer, which it receives into *answer (NULL: it is dropped). The message carries a port of its own for
  * that: the receiver, or any process to which it passes that port on, answers with hd_reply. The process that will answer runs at once in place of
  * the caller, if it is waiting or ready, may run on this worker, and no process that is ready here has a higher priority (64 such hand-offs in
- * a row at most). hd_call_move sends the memory itself, as hd_send_move does; after 0, -EPIPE, -ETIMEDOUT and -ECANCELED, and if the caller is
+ * a row at most). From when the message is in the port until the call ends, the process that will answer runs with at least the caller's
+ * priority; if it waits in a call itself, or for a mutex with HD_INHERIT, so does the process that it waits for, and so on. (A caller whose priority
+ * is not above the lowest that the process has ever had of its own lends nothing, also not if that process's own is lowered while it waits.) hd_call_move sends the memory itself, as hd_send_move does; after 0, -EPIPE, -ETIMEDOUT and -ECANCELED, and if the caller is
  * terminated in the call, that memory has been sent or dropped, and is not the caller's any more. Returns
  *
  *   0            *answer has the answer
- *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended
+ *   -EPIPE       it will never be answered: the message was dropped, or the process that had it has ended; or the caller had to wait for room, and
+ *                the process that will answer has called it meanwhile, perhaps through others
  *   -EDEADLK     the receiver waits, through a chain of calls, for the caller, or is the caller; nothing was sent. HEDDLE_DEADLOCK=report
  *                prints the chain
  *   -ETIMEDOUT   there was no answer by `until`; one that comes later is dropped, and the process that gives it hears -ESRCH
@@ -171,7 +177,7 @@ HD_API HD_MUST_USE int hd_call_move(hd_port *port, int64_t tag, void *data, size
 
 /* Answers a call, with a copy of `size` bytes at `data`, or (hd_reply_move) with the memory itself. The process that called runs at once, if it
  * may run on this worker and no process that is ready here, nor the one that replies, has a higher priority; the one that replies is then at
- * the tail of its level. *m stays the caller's to drop; the port that it carried is gone. Returns
+ * the tail of its level; if it had its priority from this caller, it falls back to its own, at the head of that level. *m stays the caller's to drop; the port that it carried is gone. Returns
  *
  *   0          the answer has arrived
  *   -EALREADY  the call was answered before
@@ -184,6 +190,28 @@ HD_API HD_MUST_USE int hd_call_move(hd_port *port, int64_t tag, void *data, size
  * (hd_sending.carried); hd_send to such a port is an answer too. Process. */
 HD_API HD_MUST_USE int hd_reply(struct hd_message *m, int64_t tag, const void *data, size_t size);
 HD_API HD_MUST_USE int hd_reply_move(struct hd_message *m, int64_t tag, void *data, size_t size, void (*drop)(void *data));
+
+/* What hd_stuck tells of a process. */
+struct hd_suspect {
+	hd_pid pid;
+	hd_time since;	   /* it has waited since then; good to some milliseconds */
+	size_t ports;	   /* the ports for which it waits */
+	size_t references; /* to these, in messages that it or other suspects have; its own are not counted */
+};
+
+/* Calls fn for every process that seems to be stuck, oldest slot first, until fn answers something other than 0; returns that, or 0. -ENOMEM: no
+ * memory, and fn was not called; -ENXIO when no runtime runs. A process is suspected when it waits in hd_receive and its like, or in
+ * hd_select for messages alone, without a deadline, and no message can come: no process and no name, watch or timer has a
+ * reference to a port for which it waits, but for the reference with which its owner made it, and those that are carried by messages which suspects
+ * have not received, or have received and not dropped. It has no links, and was not cancelled.
+ *
+ * This is a suspicion. heddle counts references and does not know which process uses them. The suspicion is wrong if another process or thread uses a
+ * port, or a message, without a reference of its own: if the owner gave it the pointer without hd_port_retain. And it is right, but no
+ * fault, if the process waits only for its end: a cancel, a termination, a new link are not foreseen. A process that keeps a reference to
+ * another's port in a variable may use it, as far as heddle knows: so not every process that is stuck is found.
+ *
+ * No process is stopped. Those that are told were all stuck at one moment in the call, and stay so. Any thread; fn may call heddle. */
+HD_API int hd_stuck(int (*fn)(const struct hd_suspect *suspect, void *arg), void *arg);
 
 HD_END
 #endif

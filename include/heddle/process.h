@@ -35,6 +35,7 @@ enum hd_policy {
 #define HD_NAME_SIZE 32
 
 struct hd_group;
+struct hd_machine_ops;
 struct hd_port;
 
 /* How to spawn. Zeroed memory means all defaults.
@@ -55,6 +56,8 @@ struct hd_spawn {
 	struct hd_port *port;	/* unowned so far: it is the owner from its first moment on (port.h); NULL is none */
 	bool link;		/* it is linked with the process that spawns it (link.h) */
 	struct hd_port *watch;	/* where the notice of its end goes (link.h); NULL is nowhere */
+	/* It is a machine, whose turns these are, and its argument is their `self` (machine.h); no entry is needed. NULL: it is not. */
+	const struct hd_machine_ops *machine;
 };
 
 /* All defaults, to be changed field by field. For C++, which has no compound literals, and where the name hd_spawn without `struct` means
@@ -69,7 +72,7 @@ static inline struct hd_spawn hd_spawn_how(void)
  * the caller's, it runs at once. hd_spawn_at gives the priority, hd_spawn_with everything else (NULL is all defaults).
  * Answers its id (positive), or
  *
- *   -EINVAL         entry is NULL, or a field is out of range
+ *   -EINVAL         entry is NULL, and it is no machine; or a field is out of range
  *   -EBUSY          the port has, or had, another owner
  *   -ENAMETOOLONG   the name needs more than HD_NAME_SIZE bytes
  *   -ENOMEM         no memory, no address space for its stack, or (Linux before 6.13) no mapping for its guard
@@ -180,8 +183,8 @@ HD_API HD_MUST_USE int hd_terminate(hd_pid pid, hd_time until);
  * Returns 0; -ESRCH; -ENXIO. If pid is the caller, it does not return. Any thread. */
 HD_API int hd_kill(hd_pid pid, int reason);
 
-/* Returns a process's own priority, 10 to 80, without a boost by waiters (HD_INHERIT) or hd_terminate; -ESRCH; -ENXIO when no
- * runtime runs. Any thread. */
+/* Returns a process's own priority, 10 to 80, without a boost by waiters (HD_INHERIT), callers (hd_call) or hd_terminate; -ESRCH; -ENXIO when
+ * no runtime runs. Any thread. */
 HD_API int hd_priority(hd_pid pid);
 
 /* Gives a process another priority and puts it at the tail of its new level; one that runs gives way to ready processes of the

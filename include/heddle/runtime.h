@@ -98,7 +98,10 @@ struct hd_stats {
 	uint64_t cached_stacks;	  /* stacks waiting for reuse that still have memory */
 	uint64_t made_stacks;	  /* stacks that ever existed: those in use, cached and without memory */
 	uint64_t live_ports;	  /* ports now, without those for answers */
-	uint64_t live_messages;	  /* messages now that were sent and not dropped */
+	uint64_t live_messages;	  /* messages now that were sent, or will be (time.h), and not dropped */
+	uint64_t live_cowns;	  /* cowns now whose data has not been dropped (when.h) */
+	uint64_t live_behaviours; /* behaviours now that are not over */
+	uint64_t behaviours;	  /* that were made */
 };
 
 /* Fills `stats`. Returns 0; -ENXIO when no runtime runs. Any thread; what other threads count may lag by a few events. */

@@ -9,6 +9,7 @@
 #define HEDDLE_SIGNAL_H
 
 #include <heddle/base.h>
+#include <heddle/port.h>
 #include <heddle/semaphore.h>
 #include <sys/types.h>
 #ifdef _POSIX_C_SOURCE /* strict C11 has no sigset_t */
@@ -38,7 +39,7 @@ struct hd_signal {
  *   -ECANCELED   the caller was cancelled; then, too, no signal was taken
  *   -EINVAL      the set is empty, or has a signal that no process can wait for: SIGKILL, SIGSTOP, those that a fault raises
  *                (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), and one real-time signal that heddle may use, the highest
- *   -EBUSY       a semaphore is signalled by one of them
+ *   -EBUSY       a semaphore is signalled by one of them, or a port gets its messages
  *   -EMFILE, -ENFILE, -ENOMEM
  *   -ENOTSUP     the program is explored, or the caller is a plain thread, which has sigwait(3)
  *
@@ -54,6 +55,22 @@ HD_API HD_MUST_USE int hd_sigwaitinfo(const sigset_t *set, struct hd_signal *inf
  * semaphore is in no deadlock. Returns 0; -EINVAL as hd_sigwait; -EBUSY when it has a semaphore already, or a process has waited for
  * it; -ENOTSUP as hd_sigwait. Process. */
 HD_API int hd_signal_semaphore(int sig, struct hd_semaphore *s);
+
+/* From now on each signal `sig` that comes is a message to the port: its tag is the signal, its data a struct hd_signal, its sender 0. It arrives in a full
+ * port too, and does not count there. Real-time signals are not merged, and come in the order in which they were sent; other signals are
+ * merged while they are pending, as ever, and those that came before the call and are pending still are sent too. NULL: not any more: when the call returns, no
+ * message of this signal is sent that was not sent before; the signal stays heddle's, and is kept for the next wait or port. So it is
+ * when the port's owner ends. Until then heddle has a reference to the port. A process that waits while a signal has a port is in no
+ * deadlock. Returns 0, or
+ *
+ *   -EINVAL    as hd_sigwait; or the port has no owner yet, or is one for an answer
+ *   -EBUSY     the signal has a port already, or a semaphore
+ *   -ESRCH     the owner of the port has ended
+ *   -EMFILE, -ENFILE, -ENOMEM, -EAGAIN
+ *   -ENOTSUP   as hd_sigwait
+ *
+ * A daemon of heddle's waits for the signal, with priority HD_PRIORITY_HIGH_IO; hd_each_process shows it, as "signal 15". Process. */
+HD_API int hd_signal_port(int sig, hd_port *port);
 
 HD_END
 #endif

@@ -21,7 +21,8 @@ enum hd_restart {
 };
 
 /* A child, as the table says it. Zeroed memory with an entry is a child that is always started again. Of `how` the fields group, port, link
- * and watch stay zero; detached is set in any case. A child that must be found has a name that it registers (hd_register) when it starts. */
+ * and watch stay zero; detached is set in any case. If how.machine is set, the child is a machine (machine.h): entry(arg), called in the supervisor at every
+ * start, makes its `self` (NULL: it could not be started). A child that must be found has a name that it registers (hd_register) when it starts. */
 struct hd_supervised {
 	const char *name; /* of its process, unless how.name has one; for hd_supervisor_stop; or NULL */
 	hd_entry entry;

@@ -107,4 +107,23 @@ static inline void hd__learn(const void *what)
 		hd__learn_slowly(what);
 }
 
+/* A context is about to be saved; a thread has seen that it is. TSan, if it sees heddle, does not see the store by which the switch says so. */
+static inline void hd__context_is_left(const void *context)
+{
+#if HD__TSAN
+	hd__publish_slowly(context);
+#else
+	(void)context;
+#endif
+}
+
+static inline void hd__context_is_seen(const void *context)
+{
+#if HD__TSAN
+	hd__learn_slowly(context);
+#else
+	(void)context;
+#endif
+}
+
 #endif

@@ -89,6 +89,8 @@ static void member_ended(struct hd__mourner *mourner, struct hd_worker *w, const
 		hd__unpark(w, owner);
 }
 
+static const struct hd__mourner_ops member_ops = { .ended = member_ended };
+
 /* The first spawn into it: the caller's from now on. */
 static void open_locked(struct hd_group *g, struct hd_worker *w)
 {
@@ -110,7 +112,7 @@ hd_pid hd__group_spawn(const struct hd_spawn *how, struct hd__mourner *also, hd_
 	struct hd__member *m = hd__os_alloc(sizeof *m);
 	if (m == NULL)
 		return -ENOMEM;
-	m->mourner = (struct hd__mourner){ .ended = member_ended };
+	m->mourner.ops = &member_ops;
 	m->group = g;
 	detached.detached = true;
 	if (also != NULL)

@@ -5,6 +5,7 @@
  *            never of two processes.
  * Callers:   any thread; the deadlock report. */
 #include <errno.h>
+#include <heddle/machine.h>
 #include <stdio.h>
 
 #include "life/life.h"
@@ -50,6 +51,8 @@ const char *hd__wait_name(enum hd_wait why)
 		[HD_WAIT_RECEIVE] = "hd_receive",
 		[HD_WAIT_SEND] = "hd_send",
 		[HD_WAIT_CALL] = "hd_call",
+		[HD_WAIT_COWN] = "hd_when, for its cowns",
+		[HD_WAIT_QUIESCE] = "hd_quiesce",
 	};
 	return names[why];
 }
@@ -75,6 +78,19 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 	return (hd__outcome(ld_acq(&p->wait)) == HD__WAITING || x.place == HD__MOVED) && ld_acq(&p->waiter) == edge->waiter &&
 	       ld_acq(&p->switches) == edge->switches && HD__GENERATION(ld_acq(&p->control)) == HD__GENERATION(control) &&
 	       holder != 0 && holder != hd__pid(&sched->table, p);
+}
+
+uintptr_t hd__entry_of(const struct hd_process *p)
+{
+	const struct hd_machine_ops *ops;
+	struct hd_machine_ops copy = { .interpret = NULL };
+	hd_entry entry = NULL;
+
+	if (!(ld_rlx(&p->nature) & HD__MACHINE))
+		return hd__os_peek(&entry, &p->entry, sizeof entry) ? (uintptr_t)entry : 0;
+	if (!hd__os_peek(&ops, &p->ops, sizeof ops) || !hd__os_peek(&copy, ops, sizeof copy))
+		return 0;
+	return (uintptr_t)copy.interpret;
 }
 
 bool hd__is_owned(enum hd_wait why)
@@ -164,7 +180,7 @@ void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_proce
 		.pid = hd__pid(&sched->table, p),
 		.state = state,
 		.suspended = control & HD__SUSPEND,
-		.daemon = ld_acq(&p->daemon),
+		.daemon = ld_acq(&p->nature) & HD__DAEMON,
 		.detached = ld_acq(&p->bond) == HD__DETACHED,
 		.priority = HD__CONTROL_PRIORITY(control),
 		.policy = HD__CONTROL_POLICY(control),

@@ -58,6 +58,18 @@ void hd__cannot_start(struct hd_worker *w, struct hd_process *p);
  * would mispredict the returns of the process that runs next (arch/x86_64/begin.S). */
 void hd__end(struct hd_process *me, enum hd_end_kind kind, void *result, int err);
 
+/* As hd__end, but the caller, on the thread of `w`, is still on its stack. Answers its worker, whose lane is entered; hd__leave_stack follows, with
+ * *back, if that is not NULL. */
+struct hd_worker *hd__end_on_stack(struct hd_worker *w, struct hd_process *me, enum hd_end_kind kind, void *result, int err,
+				   struct hd_process **back);
+
+/* As hd__end_on_stack, for a behaviour that returns: its lane is entered, and perhaps left meanwhile. */
+struct hd_worker *hd__end_inside(struct hd_worker *w, struct hd_process *me, void *result, struct hd_process **back);
+
+/* The runner has ended, or is a machine whose turn is over, and has put itself where it belongs: gives its stack back, and goes on with `next`, which is
+ * ready and in no queue, or (NULL) with the first process. Inside the lane. Does not return. */
+void hd__leave_stack(struct hd_worker *w, char *stack, unsigned size_class, struct hd_process *next);
+
 /* The runner must not go on (a hook of sched/). Does not return. */
 void hd__unwind(struct hd_process *me, enum hd_end_kind kind);
 
@@ -94,11 +106,11 @@ int hd__ask(struct hd__caller caller, hd_pid pid, uint64_t clear, uint64_t set, 
 /* Makes pid end, for this reason, without waiting for it (hd_kill). Returns 0 or -ESRCH. No safe point. */
 int hd__doom(struct hd__caller caller, hd_pid pid, int reason);
 
-/* The waiters for a mutex of pid's have changed: its home worker will find its boost anew. From a process, or a plain thread inside the
- * gate; locks may be held. */
+/* The waiters for a mutex of pid's, or for its answers, have changed: its home worker will find its boost anew. From a process, or a plain thread
+ * inside the gate; locks may be held. */
 void hd__ask_reboost(struct hd__sched *sched, hd_pid pid);
 
-/* The runner has given up a mutex with HD_INHERIT, or come into one: it finds its boost anew, and gives way if it must. */
+/* The runner has given up a mutex with HD_INHERIT, or come into one, or has answered: it finds its boost anew, and gives way if it must. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me);
 
 void hd__locals_destroy(struct hd_process *me);
@@ -117,6 +129,9 @@ bool hd__edge_of(struct hd__sched *sched, struct hd_process *p, struct hd__edge 
 
 void hd__describe(struct hd__sched *sched, struct hd_process *p, struct hd_process_info *info);
 const char *hd__wait_name(enum hd_wait why);
+
+/* The function that p begins with, or has its turns in; 0: p has just changed. Any thread. */
+uintptr_t hd__entry_of(const struct hd_process *p);
 
 /* Whether a wait is for something that has an owner, which alone can give it up; and not for the owner itself. */
 bool hd__is_owned(enum hd_wait why);

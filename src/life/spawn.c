@@ -4,6 +4,7 @@
  * Invariant:  when spawn fails, nothing is left of it; when it succeeds, the process will end, and its end can be joined.
  * Callers:    any thread. A process spawns into its own worker's lane; a plain thread sends the new one to a worker by a note. */
 #include <errno.h>
+#include <heddle/machine.h>
 #include <string.h>
 
 #include "life/life.h"
@@ -14,9 +15,11 @@ static void apply_spawn(void *worker, struct hd_note *note)
 	hd__make_ready(worker, (struct hd_process *)((char *)note - offsetof(struct hd_process, wake)));
 }
 
-int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
+static inline int check(const struct hd_spawn *how, const struct hd_machine_ops *machine, hd_entry entry)
 {
-	if (entry == NULL || how->policy < 0 || how->policy > HD_IO)
+	if (machine != NULL ? machine->interpret == NULL : entry == NULL)
+		return -EINVAL;
+	if (how->policy < 0 || how->policy > HD_IO)
 		return -EINVAL;
 	if (how->priority != 0 && (how->priority < HD__PRIORITY_MIN || how->priority > HD__PRIORITY_MAX))
 		return -EINVAL;
@@ -27,9 +30,21 @@ int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
 	return 0;
 }
 
+int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
+{
+	return check(how, how->machine, entry);
+}
+
+/* p has its id, or requests by that id find it. */
+static inline void tell_born(struct hd__mourner *mourner, hd_pid pid)
+{
+	if (unlikely(mourner != NULL && mourner->ops->born != NULL))
+		mourner->ops->born(mourner, pid);
+}
+
 /* From a plain thread: to an idle worker, else to one that runs less than p, else to each in turn. Requests by id find p, with this
  * control word, once it has a home. */
-static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control)
+static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control, struct hd__mourner *mourner, hd_pid pid)
 {
 	struct hd_worker *home = hd__some_worker(sched);
 
@@ -40,38 +55,43 @@ static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control
 	if (hd__visit_surely(
 		    home)) { /* then it is in a queue when the call returns, and workers that run less have been told */
 		st_rel(&p->control, control);
+		tell_born(mourner, pid);
 		hd__make_ready(home, p);
 		hd__unvisit(home);
 		return;
 	}
 	st_rel(&p->control, control);
+	tell_born(mourner, pid);
 	p->wake.apply = apply_spawn;
 	hd__post(home, &p->wake);
 }
 
-/* The runner's own, without a boost. */
-static inline int own_priority(const struct hd_worker *w)
+/* Of a new process, if it has no other: the runner's own, without a boost. */
+static inline int default_priority(const struct hd_worker *w)
 {
-	return w->current != NULL ? HD__CONTROL_PRIORITY(ld_rlx(&w->current->control)) : HD_PRIORITY_USER;
+	return w != NULL ? HD__CONTROL_PRIORITY(ld_rlx(&w->current->control)) : HD_PRIORITY_USER;
 }
 
-static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
-			   void *arg)
+/* `machine`: in place of how->machine. Inlined where some of this is constant: nothing is left there of what is not asked for. */
+__attribute__((always_inline)) static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
+							  const struct hd_machine_ops *machine, struct hd__mourner *mourner,
+							  hd_entry entry, void *arg)
 {
 	struct hd__sched *sched = caller.sched;
 	unsigned size_class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
 	struct hd__stacks *stacks = &sched->stacks[size_class];
-	int priority = how->priority != 0 ? how->priority : caller.w != NULL ? own_priority(caller.w) : HD_PRIORITY_USER;
+	int priority = how->priority != 0 ? how->priority : default_priority(caller.w);
 	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
 
 	if (unlikely(ld_rlx(&sched->stopping)))
 		return -ESHUTDOWN;
-	int err = hd__stacks_promise(stacks);
+	int err = machine == NULL ? hd__stacks_promise(stacks) : 0; /* a machine's turns are lent stacks: it is promised none */
 	if (unlikely(err != 0))
 		return err;
 	struct hd_process *p = hd__table_take(&sched->table, hd__own_blocks(caller));
 	if (unlikely(p == NULL)) {
-		hd__stacks_unpromise(stacks);
+		if (machine == NULL)
+			hd__stacks_unpromise(stacks);
 		return -EAGAIN;
 	}
 
@@ -85,6 +105,7 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	p->pins = how->pinned || sched->config.pinned;
 	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
 	p->priority = (uint8_t)priority;
+	st_rlx(&p->lowest, (uint8_t)priority);
 	p->policy = (uint8_t)policy;
 	st_rlx(&p->waiter, NULL);
 	st_rlx(&p->wait, 0);
@@ -94,11 +115,14 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 	st_rlx(&p->inner, NULL);
 	p->mourner = mourner;
 	p->end_err = 0;
-	p->entry = entry;
+	if (machine != NULL)
+		p->ops = machine;
+	else
+		p->entry = entry;
 	p->value = arg;
 	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
 	st_rel(&p->stack_class, (uint8_t)size_class);
-	st_rel(&p->daemon, how->daemon);
+	st_rel(&p->nature, (uint8_t)((how->daemon ? HD__DAEMON : 0) | (machine != NULL ? HD__MACHINE : 0)));
 	st_rlx(&p->ending, false);
 	p->doom_boost = 0;
 	st_rel(&p->name[0], 0);
@@ -106,18 +130,24 @@ static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 		st_rel(&p->name[i], how->name[i]); /* its length was checked */
 	hd__publish(p);
 	hd_pid pid = hd__pid(&sched->table, p);
-	if (unlikely(mourner != NULL && mourner->born != NULL))
-		mourner->born(mourner, pid);
+	tell_born(mourner, pid);
 	uint64_t control = HD__CONTROL(HD__GENERATION(pid), policy, priority, how->suspended ? HD__SUSPEND : 0);
 
 	if (likely(caller.w != NULL)) {
 		bump(&caller.w->stats.births, (uint64_t)!how->daemon); /* it counts before it can end */
 		bump(&caller.w->stats.spawned, 1);
 		st_rel(&p->control, control); /* published: from here on requests by id find it */
-		hd__make_ready(caller.w, p);
+		tell_born(mourner, pid);
+		/* if it has been asked to stop since then, or to go on, the nudge comes yet */
+		if (unlikely(how->suspended)) {
+			hd__make_suspended(caller.w, p);
+		} else {
+			hd__move(caller.w, p, HD_READY);
+			hd__runq_push_tail(&caller.w->runq, p);
+		}
 	} else {
 		add_seq(&sched->births, (uint64_t)!how->daemon);
-		send(sched, p, control);
+		send(sched, p, control, mourner, pid);
 		if (ld_seq(&sched->stopping)) /* pairs with hd__stop, which may have doomed all others before p could be seen */
 			hd__ask(caller, pid, HD__SUSPEND, HD__DOOMED, 0);
 	}
@@ -138,52 +168,72 @@ static hd_pid spawn_tied(const struct hd_spawn *how, hd_entry entry, void *arg)
 	return pid;
 }
 
+hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
+			 void *arg)
+{
+	return spawn(caller, how, how->machine, mourner, entry, arg);
+}
+
+static const struct hd_spawn defaults;
+
+/* Ports have a part in it (port/tie.c); ports or a group have. */
+static inline bool is_tied(const struct hd_spawn *how)
+{
+	return how->port != NULL || how->link || how->watch != NULL;
+}
+
+static inline bool has_company(const struct hd_spawn *how)
+{
+	return is_tied(how) || how->group != NULL;
+}
+
 hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 {
-	static const struct hd_spawn defaults;
-
 	if (how == NULL)
 		how = &defaults;
-	int err = hd__spawn_check(how, entry);
+	int err = check(how, how->machine, entry);
 	if (err != 0)
 		return err;
-	if (unlikely(how->port != NULL || how->link || how->watch != NULL))
-		return spawn_tied(how, entry, arg);
-	if (how->group != NULL)
-		return hd__group_spawn(how, NULL, entry, arg);
+	if (unlikely(has_company(how)))
+		return is_tied(how) ? spawn_tied(how, entry, arg) : hd__group_spawn(how, NULL, entry, arg);
 	struct hd__caller caller = hd__call_begin();
 	if (caller.sched == NULL)
 		return -ENXIO;
-	hd_pid pid = spawn(caller, how, NULL, entry, arg);
+	hd_pid pid = hd__spawn_mourned(caller, how, NULL, entry, arg);
 	hd__call_end(caller);
 	return pid;
 }
 
-hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
-			 void *arg)
+hd_pid hd_spawn_machine(const struct hd_spawn *how, const struct hd_machine_ops *ops, void *self)
 {
-	return spawn(caller, how, mourner, entry, arg);
-}
+	struct hd_worker *w = NULL;
 
-hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
-{
-	hd_pid pid = spawn((struct hd__caller){ w, w->sched }, how, NULL, entry, arg);
-
-	if (pid > 0)
-		hd__table_find(&w->sched->table, pid)->pins =
-			2; /* it begins here, whatever other workers would take: see hd__is_movable */
+	if (ops == NULL)
+		return -EINVAL;
+	if (how == NULL)
+		how = &defaults;
+	int err = check(how, ops, NULL);
+	if (err != 0)
+		return err;
+	if (unlikely(has_company(how) || (w = hd__enter_call()) == NULL)) {
+		struct hd_spawn machine = *how;
+		machine.machine = ops;
+		return hd_spawn_with(&machine, NULL, self);
+	}
+	hd_pid pid = spawn((struct hd__caller){ w, w->sched }, how, ops, NULL, NULL, self);
+	hd__leave_call(w);
 	return pid;
 }
 
 hd_pid hd_spawn(hd_entry entry, void *arg)
 {
-	static const struct hd_spawn defaults;
-
 	if (entry == NULL)
 		return -EINVAL;
-	struct hd__caller caller = hd__call_begin();
-	hd_pid pid = caller.sched != NULL ? spawn(caller, &defaults, NULL, entry, arg) : -ENXIO;
-	hd__call_end(caller);
+	struct hd_worker *w = hd__enter_call();
+	if (unlikely(w == NULL))
+		return hd_spawn_with(&defaults, entry, arg);
+	hd_pid pid = spawn((struct hd__caller){ w, w->sched }, &defaults, NULL, NULL, entry, arg);
+	hd__leave_call(w);
 	return pid;
 }
 
@@ -192,6 +242,16 @@ hd_pid hd_spawn_at(int priority, hd_entry entry, void *arg)
 	if (priority == 0)
 		return -EINVAL; /* 0 means the creator's only where it was not asked for by number */
 	return hd_spawn_with(&(struct hd_spawn){ .priority = priority }, entry, arg);
+}
+
+hd_pid hd__spawn_first(struct hd_worker *w, const struct hd_spawn *how, hd_entry entry, void *arg)
+{
+	hd_pid pid = hd__spawn_mourned((struct hd__caller){ w, w->sched }, how, NULL, entry, arg);
+
+	if (pid > 0)
+		hd__table_find(&w->sched->table, pid)->pins =
+			2; /* it begins here, whatever other workers would take: see hd__is_movable */
+	return pid;
 }
 
 hd_pid hd_self(void)

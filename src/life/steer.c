@@ -54,8 +54,8 @@ static void obey(struct hd_worker *w, struct hd_process *p, uint64_t control)
 	}
 }
 
-/* p waits, and has another priority than before: another rank then, where waiters have ranks; and the owner of the mutex that it waits for
- * may have another priority, and so on along the chain. The next owner's worker is asked by a nudge. A circle ends where nothing changes any
+/* p waits, and has another priority than before: another rank then, where waiters have ranks; and the owner of the mutex that it waits for,
+ * or the process whose answer it waits for, may have another priority, and so on along the chain. The next owner's worker is asked by a nudge. A circle ends where nothing changes any
  * more. */
 static void pass_boost_on(struct hd_worker *w, struct hd_process *p)
 {
@@ -74,9 +74,12 @@ static uint64_t heed(struct hd_worker *w, struct hd_process *p, uint64_t control
 {
 	bool waits = ld_rlx(&p->state) == HD_WAITING;
 
-	if (unlikely(control & HD__REBOOST)) {
+	if (unlikely(HD__CONTROL_PRIORITY(control) < p->lowest))
+		st_rlx(&p->lowest, (uint8_t)HD__CONTROL_PRIORITY(control));
+	bool lent = (HD__CONTROL_BOOST(control) | ld_rlx(&p->lent)) != 0, asked = control & HD__REBOOST;
+	if (unlikely(asked || lent)) { /* not only if asked: its own priority may be another one (sync/lend.c) */
 		control = w->sched->hooks.find_boost(w->sched, p);
-		if (!waits && hd__effective_priority(control) < p->priority)
+		if (asked && !waits && hd__effective_priority(control) < p->priority)
 			change_level(w, p, hd__effective_priority(control), true);
 	}
 	if (waits) {

@@ -5,7 +5,7 @@
 #define HD_KEEP_ERRNO
 #include <heddle/errno.h>
 
-/* Not inlined, and opaque to the optimiser, as hd__self: seen through, it would be as constant as the C library's function. */
+/* Not inlined, and opaque to the optimiser: seen through, it would be as constant as the C library's function. */
 __attribute__((noinline)) int *hd_errno(void)
 {
 	__asm__ volatile("");

@@ -1,7 +1,7 @@
 /* os/lock.h - a lock of one byte, for short times.
  *
  * Nothing of it is touched after its release, so it may live in memory that the next holder frees. The holder does not sleep,
- * does not switch (except in hd__park, which releases on the next stack) and calls no function of the program. It may
+ * does not switch and calls no function of the program. It may
  *   take further locks     a lane, then a wait queue (a condition's, then its mutex's), then stacks, table or trace
  *   call its primitive     x->ops->left in wait.c, the spawn in group.c
  *   call the kernel        guards and discards in stack.c, a futex wake; rt/ allocates and prints for its deadlock reports */
@@ -30,10 +30,16 @@ static inline void hd__lock(unsigned char *lock)
 void hd__lock_told_slowly(unsigned char *lock);
 extern unsigned char hd__lock_free __attribute__((visibility("hidden"))); /* 0; constant once the program has begun */
 
-static inline void hd__lock_told(unsigned char *lock)
+/* As hd__lock_told, if the lock is free; false: it is not, or TSan must be told. */
+static inline bool hd__try_lock_told(unsigned char *lock)
 {
 	unsigned char free = hd__lock_free;
-	if (unlikely(!cas_acq(lock, &free, 1))) /* pairs with hd__unlock's release */
+	return likely(cas_acq(lock, &free, 1)); /* pairs with hd__unlock's release */
+}
+
+static inline void hd__lock_told(unsigned char *lock)
+{
+	if (unlikely(!hd__try_lock_told(lock)))
 		hd__lock_told_slowly(lock);
 }
 

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,16 +21,20 @@ int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signal
 {
 	int saved = errno;
 	sigset_t all, before;
+	char own[16] = "";
 	int err = EAGAIN;
 
+	/* A thread begins with the name of the thread that starts it. (pthread_setname_np of another thread goes through /proc, which makes the end of
+	 * the program dear: the kernel walks what it remembers of /proc/PID/task.) */
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, name);
 	/* Signals are the program's: threads on which none of its code runs never take one. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, signals ? NULL : &all, &before);
 	if (!hd__fault_strikes(HD__FAULT_THREAD))
 		err = pthread_create(&thread->handle, NULL, fn, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err == 0)
-		pthread_setname_np(thread->handle, name);
+	prctl(PR_SET_NAME, own);
 	errno = saved;
 	return err == 0 ? 0 : -EAGAIN;
 }

@@ -15,11 +15,16 @@ struct batch {
 	struct hd__mailbox *boxes[HD_SEND_ALL_MAX]; /* each once, in order */
 };
 
+static bool is_before(const struct hd__mailbox *a, const struct hd__mailbox *b)
+{
+	return a->number != b->number ? a->number < b->number : (uintptr_t)a < (uintptr_t)b;
+}
+
 static void add_box(struct batch *b, struct hd__mailbox *box)
 {
 	size_t i = b->nboxes;
 
-	while (i > 0 && b->boxes[i - 1]->number > box->number)
+	while (i > 0 && is_before(box, b->boxes[i - 1]))
 		i--;
 	if (i > 0 && b->boxes[i - 1] == box)
 		return;
@@ -36,25 +41,22 @@ static int look_at(const struct batch *b, size_t i)
 
 	if (port->box->closed)
 		return -ESRCH;
-	if (port->limits != NULL && b->letters[i]->m.size > port->limits->memory)
+	if (port->limits != NULL && hd__letter_size(b->letters[i]) > port->limits->memory)
 		return -EMSGSIZE;
 	for (size_t k = 0; k <= i; k++)
 		if (b->parcels[k].port == port) {
 			count++;
-			bytes += b->letters[k]->m.size;
+			bytes += hd__letter_size(b->letters[k]);
 		}
 	return hd__has_room(port, count, bytes) ? 0 : -ENOBUFS;
 }
 
 /* Under the locks: sends the i-th message, which can be sent. */
-static void put(struct hd_worker *w, struct batch *b, size_t i, struct hd_waiter **woken, struct hd__link **dropped)
+static void put(struct hd_worker *w, struct batch *b, size_t i, struct hd__wakee *woken, struct hd__link **dropped)
 {
 	struct hd__letter *l = b->letters[i], *old, *spare;
-	hd_port *port = b->parcels[i].port, *carried = l->m.carried;
+	int err = hd__put_letter(w, b->parcels[i].port, l, woken, &old, &spare);
 
-	if (carried != NULL && carried->head.kind == HD__REPLY_PORT) /* the process that will answer is another one now */
-		hd__reply_pass_on((struct hd__reply *)carried, ld_rlx(&port->box->owner));
-	int err = hd__put_letter(w, port, l, woken, &old, &spare);
 	HD_ASSERT(err == 0, "a message could not be sent for which there was room");
 	if (spare != NULL)
 		hd__letter_free(w, spare);
@@ -62,7 +64,7 @@ static void put(struct hd_worker *w, struct batch *b, size_t i, struct hd_waiter
 		*dropped = hd__chain(&old->in_box, *dropped);
 }
 
-static int send_locked(struct hd_worker *w, struct batch *b, struct hd_waiter **woken, struct hd__link **dropped)
+static int send_locked(struct hd_worker *w, struct batch *b, struct hd__wakee *woken, struct hd__link **dropped)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		int err = look_at(b, i);
@@ -74,14 +76,36 @@ static int send_locked(struct hd_worker *w, struct batch *b, struct hd_waiter **
 	return 0;
 }
 
-/* Inside the lane of w, or on a plain thread inside the gate. */
-static int send_all(struct hd_worker *w, struct batch *b, struct hd__link **dropped)
+/* The calls that are passed on with the first n messages stay with the caller. */
+static void keep_calls(const struct batch *b, size_t n)
 {
-	struct hd_waiter *woken[HD_SEND_ALL_MAX] = { NULL };
+	for (size_t i = 0; i < n; i++)
+		hd__keep_call(b->letters[i]);
+}
+
+static int pass_calls_on(struct hd__sched *sched, const struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		int err = hd__pass_on(sched, b->letters[i], b->parcels[i].port);
+		if (err != 0) {
+			keep_calls(b, i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Inside the caller's lane, or on a plain thread inside the gate. */
+static int send_all(struct hd__caller caller, struct batch *b, struct hd__link **dropped)
+{
+	struct hd__wakee woken[HD_SEND_ALL_MAX] = { { NULL, NULL } };
+	struct hd_worker *w = caller.w;
 	int err = 0;
 
 	for (size_t i = 0; i < b->n && err == 0; i++)
-		err = hd__write_letter(w, &b->parcels[i].what, &b->letters[i]);
+		err = hd__write_letter(w, &b->parcels[i].what, false, &b->letters[i]);
+	if (err == 0)
+		err = pass_calls_on(caller.sched, b);
 	if (err != 0)
 		return err;
 	for (size_t i = 0; i < b->n; i++)
@@ -92,8 +116,9 @@ static int send_all(struct hd_worker *w, struct batch *b, struct hd__link **drop
 	for (size_t i = b->nboxes; i-- > 0;)
 		hd__mailbox_unlock(b->boxes[i]);
 	for (size_t i = 0; i < b->n; i++)
-		if (woken[i] != NULL)
-			hd__unpark(w, woken[i]);
+		hd__wake(w, woken[i]);
+	if (err != 0)
+		keep_calls(b, b->n);
 	return err;
 }
 
@@ -108,7 +133,7 @@ int hd_send_all(const struct hd_parcel *parcels, size_t n)
 		if (parcels[i].port->head.kind != HD__MAIL_PORT)
 			return -EINVAL;
 	struct hd__caller caller = hd__call_begin();
-	int err = caller.sched == NULL ? -ENXIO : send_all(caller.w, &b, &dropped);
+	int err = caller.sched == NULL ? -ENXIO : send_all(caller, &b, &dropped);
 	hd__call_end(caller);
 	for (size_t i = 0; i < n && err != 0; i++)
 		if (b.letters[i] != NULL)

@@ -109,8 +109,8 @@ static int enter(struct hd__sched *sched, struct hd__name *entry)
 		struct hd__name **link = bucket(sched->names, entry->hash);
 		entry->next = *link;
 		*link = entry;
-		entry->other = box->names;
-		st_rlx(&box->names, entry);
+		entry->other = box->more->names;
+		st_rlx(&box->more->names, entry);
 		sched->names->count++;
 	}
 	hd__mailbox_unlock(box);
@@ -126,8 +126,10 @@ int hd_register(const char *name, hd_port *port)
 	if (length > LENGTH_MAX)
 		return -ENAMETOOLONG;
 	struct hd__name *entry = hd__os_alloc(sizeof *entry + length + 1);
-	if (entry == NULL)
+	if (entry == NULL || hd__more_own(port->box) == NULL) {
+		hd__os_free(entry);
 		return -ENOMEM;
+	}
 	memcpy(entry->name, name, length + 1);
 	entry->hash = hash_of(name);
 	entry->port = hd_port_retain(port);
@@ -145,7 +147,7 @@ int hd_register(const char *name, hd_port *port)
 /* Under the lock: takes the entry out of its mailbox's list. */
 static void forget(struct hd__name *entry)
 {
-	struct hd__name **link = &entry->port->box->names;
+	struct hd__name **link = &entry->port->box->more->names;
 
 	while (*link != entry)
 		link = &(*link)->other;
@@ -204,11 +206,12 @@ void hd__names_end(struct hd_worker *w, struct hd__sched *sched, struct hd__mail
 {
 	struct hd_waiter *woken = NULL;
 
-	if (ld_rlx(&box->names) == NULL) /* the mailbox is closed: there will be no more */
+	struct hd__more *more = ld_acq(&box->more);
+	if (more == NULL || ld_rlx(&more->names) == NULL) /* the mailbox is closed: there will be no more */
 		return;
 	hd__lock_told(&sched->names_lock);
-	struct hd__name *names = box->names;
-	st_rlx(&box->names, NULL);
+	struct hd__name *names = more->names;
+	st_rlx(&more->names, NULL);
 	for (struct hd__name *n = names; n != NULL; n = n->other) {
 		struct hd__name **link = bucket(sched->names, n->hash);
 		while (*link != n)

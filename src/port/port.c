@@ -32,28 +32,82 @@ static struct hd__limits *new_limits(const struct hd_port_options *options)
 	return limits;
 }
 
-static void list(struct hd__mailbox *box, hd_port *port)
+/* The first other port of the mailbox: from now on each has lines of its own. All letters that have arrived are in the first one. */
+static void keep_lines(struct hd__mailbox *box)
 {
-	port->box = box;
-	port->next = box->ports;
-	port->link = &box->ports;
-	if (port->next != NULL)
-		port->next->link = &port->next;
-	box->ports = port;
+	for (int class = 0; class < HD__CLASSES; class ++)
+		for (struct hd__letter *l = NULL; (l = hd__letter_after(box, NULL, class, l)) != NULL;)
+			hd__line_push(&box->more->first[class], &l->in_port);
+	box->first.head.fresh = box->fresh;
+	box->odd |= HD__SEVERAL;
 }
 
-void hd__port_unlist(hd_port *port)
+static void list(struct hd__mailbox *box, struct hd__later_port *later)
 {
-	*port->link = port->next;
-	if (port->next != NULL)
-		port->next->link = port->link;
+	struct hd__later_port **list = &box->more->ports;
+
+	later->next = *list;
+	later->link = list;
+	if (later->next != NULL)
+		later->next->link = &later->next;
+	*list = later;
+	if (!(box->odd & HD__SEVERAL)) {
+		hd__untake(box);
+		keep_lines(box);
+	}
 }
 
-void hd__port_free(hd_port *port)
+struct hd__later_port *hd__port_retire(hd_port *port)
 {
+	struct hd__later_port *later = (struct hd__later_port *)port;
+
 	add_rlx(&live, -1);
-	hd__os_free(port->limits);
+	if (port == &port->box->first) {
+		port->head.kind = HD__NO_PORT; /* its limits are freed with the mailbox, or by the next port */
+		return NULL;
+	}
+	*later->link = later->next;
+	if (later->next != NULL)
+		later->next->link = later->link;
+	return later;
+}
+
+void hd__port_free(struct hd__later_port *port)
+{
+	if (port != NULL)
+		hd__os_free(port->port.limits);
 	hd__os_free(port);
+}
+
+/* Puts the port into the mailbox, if there is room; *limits is what is to be freed. By the owner, or by the thread that alone has the mailbox. */
+static bool put_first(struct hd__mailbox *box, const hd_port *port, struct hd__limits **limits)
+{
+	hd__mailbox_lock(box);
+	bool room = box->first.head.kind == HD__NO_PORT;
+	if (room) {
+		*limits = box->first.limits;
+		box->first = *port;
+		box->refs += box->bound; /* without an owner, the one that it has is the port's */
+	}
+	hd__mailbox_unlock(box);
+	return room;
+}
+
+/* Makes a place for another port of the mailbox, by its owner; NULL: no memory. */
+static hd_port *put_later(struct hd__mailbox *box, const hd_port *port)
+{
+	struct hd__later_port *later = hd__os_alloc(sizeof *later);
+
+	if (later == NULL || hd__more_own(box) == NULL) {
+		hd__os_free(later);
+		return NULL;
+	}
+	later->port = *port;
+	hd__mailbox_lock(box);
+	box->refs++;
+	list(box, later);
+	hd__mailbox_unlock(box);
+	return &later->port;
 }
 
 hd_port *hd_port_new(const struct hd_port_options *options)
@@ -65,27 +119,25 @@ hd_port *hd_port_new(const struct hd_port_options *options)
 		options = &defaults;
 	if (!is_sound(options))
 		return NULL;
-	hd_port *port = hd__os_alloc(sizeof *port);
-	if (port == NULL)
-		return NULL;
-	add_rlx(&live, 1);
-	*port = (hd_port){ .head = { .refs = 1, .kind = HD__MAIL_PORT }, .owners = w != NULL && !options->unowned };
-	bool limited = options->capacity > 0 || options->memory > 0;
-	if (limited)
-		port->limits = new_limits(options);
-	struct hd__mailbox *box = port->owners ? hd__mailbox_own(w) : hd__mailbox_new();
-	if (box == NULL || (limited && port->limits == NULL)) {
-		if (!port->owners)
-			hd__os_free(box);
-		hd__port_free(port);
-		return NULL;
+	bool limited = options->capacity > 0 || options->memory > 0, owned = w != NULL && !options->unowned;
+	struct hd__limits *limits = limited ? new_limits(options) : NULL, *old = NULL;
+	struct hd__mailbox *box = owned ? hd__mailbox_own(w) : hd__mailbox_new();
+	hd_port *made = NULL;
+	if (box != NULL && (!limited || limits != NULL)) {
+		const hd_port port = { .head = { .refs = 1, .kind = HD__MAIL_PORT, .owners = owned },
+				       .box = box,
+				       .limits = limits };
+		made = put_first(box, &port, &old) ? &box->first : put_later(box, &port);
 	}
-	hd__mailbox_lock(box);
-	if (port->owners)
-		box->refs++; /* else the one that it has is the port's */
-	list(box, port);
-	hd__mailbox_unlock(box);
-	return port;
+	if (made != NULL) {
+		add_rlx(&live, 1);
+	} else {
+		if (!owned)
+			hd__mailbox_free(box);
+		old = limits;
+	}
+	hd__os_free(old);
+	return made;
 }
 
 hd_port *hd_port_retain(hd_port *port)
@@ -110,14 +162,15 @@ static struct hd__link *end_port(struct hd_worker *w, hd_port *port)
 		unread = hd__mailbox_close(w, box);
 		hd__mailbox_lock(box);
 	}
+	unread = hd__afters_end(port, unread);
 	if (port->length > 0) {
-		port->freed = true;
+		port->head.freed = true;
 		hd__mailbox_unlock(box);
 		return unread;
 	}
-	hd__port_unlist(port);
+	struct hd__later_port *later = hd__port_retire(port);
 	hd__mailbox_release(box);
-	hd__port_free(port);
+	hd__port_free(later);
 	return unread;
 }
 
@@ -134,8 +187,6 @@ struct hd__link *hd__port_let_go(hd_port *port)
 {
 	struct hd_waiter *woken = NULL;
 	struct hd_worker *w = hd__enter_call();
-	if (port->head.kind == HD__MAIL_PORT && w != NULL && hd__mailbox_of(w->current) == port->box)
-		port->owners = false; /* the owner sees to it itself */
 	struct hd__link *unread = hd__port_release(w, port, &woken);
 	if (woken != NULL)
 		hd__unpark(w, woken);
@@ -145,8 +196,13 @@ struct hd__link *hd__port_let_go(hd_port *port)
 
 void hd_port_release(hd_port *port)
 {
-	if (port != NULL)
-		hd__letters_drop(hd__port_let_go(port));
+	struct hd_worker *w = hd__self();
+
+	if (port == NULL)
+		return;
+	if (port->head.kind == HD__MAIL_PORT && w != NULL && hd__mailbox_of(w->current) == port->box)
+		port->head.owners = false; /* the owner sees to it itself; not so if it drops a message that carries its port */
+	hd__letters_drop(hd__port_let_go(port));
 }
 
 void hd_port_info(hd_port *port, struct hd_port_info *info)
@@ -157,9 +213,11 @@ void hd_port_info(hd_port *port, struct hd_port_info *info)
 	struct hd_worker *w = hd__enter_call();
 	struct hd__mailbox *box = port->box;
 	hd__mailbox_lock(box);
-	*info = (struct hd_port_info){
-		.owner = ld_rlx(&box->owner), .closed = box->closed, .length = port->length, .high_water = port->high_water
-	};
+	const struct hd__more *more = port == &box->first ? ld_acq(&box->more) : NULL;
+	*info = (struct hd_port_info){ .owner = ld_rlx(&box->owner),
+				       .closed = box->closed,
+				       .length = port->length - (more != NULL ? ld_rlx(&more->received) : 0),
+				       .high_water = port->high_water };
 	if (port->limits != NULL) {
 		info->bytes = port->limits->bytes;
 		info->dropped = port->limits->dropped;

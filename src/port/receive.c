@@ -1,8 +1,9 @@
 /* port/receive.c - receiving.
  *
- * Owns:       the wait of a mailbox's owner, and its looks at what has arrived.
+ * Owns:       the wait of a mailbox's owner, its looks at what has arrived, and what it has taken of that.
  * Invariant:  the owner waits only if there is no letter for it. hd_receive_where shows each letter once in a call: it remembers the last one
- *             of each class that it has shown, and what arrives later stands behind that.
+ *             of each class that it has shown, and what arrives later stands behind that. What the owner has taken (more->taken) stands before all that
+ *             is in the mailbox, and is two letters or more when hd_receive ends, or none but what is on its way back; p->inner->taken says that there may be some.
  * Locking:    the mailbox's lock; not while a function of the program looks at a message.
  * Callers:    the owner. */
 #include "port/port.h"
@@ -19,30 +20,101 @@ __attribute__((always_inline)) static inline int finish(struct hd_worker *w, str
 							struct hd_message *m)
 {
 	struct hd_waiter *woken = hd__take_letter(w, box, l);
-	struct hd__letter *spare = hd__hold_letter(box, l, m);
+	bool holds = box->held.last != NULL;
+	struct hd__letter *spare = hd__hold_letter(box, l, l->port, m);
 
 	hd__mailbox_unlock(box);
 	if (spare != NULL)
 		hd__letter_free(w, spare);
-	else if (unlikely(ld_rlx(&hd__in_box(hd__line_first(&box->held))->emptied)))
+	if (unlikely(holds) && ld_rlx(&hd__in_box(hd__line_first(&box->held))->emptied))
 		hd__free_emptied(w, box);
 	if (unlikely(woken != NULL))
 		hd__unpark(w, woken);
-	hd__leave_call(w);
-	if (unlikely(box->gone != NULL))
+	hd__leave(hd__safe_point(w));
+	if (unlikely(box->odd & HD__SEVERAL && box->more->gone != NULL))
 		hd__free_gone(box);
 	return 0;
 }
 
-/* Begins a call: *w is the caller's worker, its lane entered, *box its mailbox, locked. */
-__attribute__((always_inline)) static inline int begin(struct hd_worker **w, struct hd__mailbox **box, const hd_port *port,
-						       hd_time until)
+/* ---- many at once ---- */
+
+#define TAKE_MIN 8 /* letters */
+
+/* Under the lock: l is the first letter of a line that is not short. The owner takes those behind it: it receives them without the lock, which senders on
+ * other workers have to themselves meanwhile. Not if an urgent letter is there, or the mailbox has several ports: then others may be received first; nor if it
+ * matters at once that a letter has left: the port has limits, or no references. A machine's inner block is gone after its turn. Returns
+ * whether the owner could take them if the mailbox had its `more`. */
+static bool take_rest(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l)
 {
-	if (unlikely(hd__self() == NULL))
-		return -ENOTSUP;
+	struct hd__more *more = ld_acq(&box->more);
+	struct hd__link *last = box->arrived[HD__PLAIN].last, *x = &l->in_box;
+
+	if (box->odd != 0 || box->arrived[HD__URGENT].last != NULL || l->port->limits != NULL || l->port->head.freed ||
+	    x == last || w->current->nature & HD__MACHINE)
+		return false;
+	if (more == NULL)
+		return true;
+	more->taken = x->next;
+	more->taken_last = last;
+	st_rlx(&more->hurry, false);
+	last->next = NULL;
+	x->next = x->prev = x;
+	box->arrived[HD__PLAIN].last = x;
+	w->current->inner->taken = more;
+	return false;
+}
+
+/* As finish, when there are many letters behind l. */
+__attribute__((noinline)) static int finish_many(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l,
+						 struct hd_message *m)
+{
+	bool lacks = take_rest(w, box, l);
+	int err = finish(w, box, l, m);
+
+	if (lacks)
+		hd__more_own(box); /* for the next time; without memory there will be none */
+	return err;
+}
+
+/* The runner, inside its lane, has taken letters: receives the first of them, and touches nothing of the mailbox, if it need not. False: it has none any
+ * more; they are in the mailbox. The last one goes there too: it is received under the lock, so that the end of its port finds it or sees it leave. */
+__attribute__((noinline)) static bool receive_taken(struct hd_worker *w, const hd_port *port, struct hd_message *m)
+{
+	struct hd_process *me = w->current;
+	struct hd__mailbox *box = (struct hd__mailbox *)me->mourner;
+	struct hd__more *more = me->inner->taken;
+	struct hd__letter *l = hd__in_box(more->taken);
+
+	if (unlikely(l == NULL || l->in_box.next == NULL || ld_rlx(&more->hurry) || (port != NULL && port != &box->first))) {
+		me->inner->taken = NULL;
+		hd__mailbox_lock(box);
+		hd__untake(box);
+		hd__mailbox_unlock(box);
+		return false;
+	}
+	__builtin_prefetch(l->in_box.next);
+	more->taken = l->in_box.next;
+	bump(&more->received, 1);
+	l = hd__hold_letter(box, l, l->port, m);
+	if (l != NULL)
+		hd__letter_free(w, l);
+	else if (unlikely(ld_rlx(&hd__in_box(hd__line_first(&box->held))->emptied)))
+		hd__free_emptied(w, box);
+	hd__leave(hd__safe_point(w));
+	return true;
+}
+
+/* Begins a call: *w is the caller's worker, its lane entered. */
+__attribute__((always_inline)) static inline int begin(struct hd_worker **w, hd_time until)
+{
 	int err = hd__begin_wait(w, until);
-	if (unlikely(err != 0))
-		return err;
+
+	return likely(err == 0) && unlikely(*w == NULL) ? -ENOTSUP : err;
+}
+
+/* *box is the caller's mailbox, locked; else its lane is left. */
+__attribute__((always_inline)) static inline int begin_in(struct hd_worker **w, struct hd__mailbox **box, const hd_port *port)
+{
 	*box = mailbox_for(*w, port);
 	if (unlikely(*box == NULL)) {
 		hd__leave(*w);
@@ -56,13 +128,18 @@ int hd_receive(hd_port *port, struct hd_message *m, hd_time until)
 {
 	struct hd_worker *w;
 	struct hd__mailbox *box;
-	int err = begin(&w, &box, port, until);
+	int err = begin(&w, until);
 
+	if (unlikely(err != 0))
+		return err;
+	if (unlikely(w->current->inner->taken != NULL) && receive_taken(w, port, m))
+		return 0;
+	err = begin_in(&w, &box, port);
 	if (unlikely(err != 0))
 		return err;
 	struct hd__letter *l = hd__first_letter(box, port);
 	if (l != NULL)
-		return finish(w, box, l, m);
+		return likely(l->port->length < TAKE_MIN) ? finish(w, box, l, m) : finish_many(w, box, l, m);
 	struct hd__receiver r;
 
 	hd__waiter_init(&r.waiter);
@@ -72,18 +149,34 @@ int hd_receive(hd_port *port, struct hd_message *m, hd_time until)
 }
 
 /* Under the lock: the next letter that this call has not looked at. */
-static struct hd__letter *next_letter(const struct hd__mailbox *box, const hd_port *port)
+static struct hd__letter *next_letter(const struct hd__mailbox *box, const struct hd__look *look)
 {
-	for (int class = 0; class < HD__CLASSES; class ++) {
-		const struct hd__letter *looked = box->looked[class];
-		const struct hd__line *line = port != NULL ? &port->line[class] : &box->arrived[class];
-		struct hd__link *next = looked == NULL
-						? hd__line_first(line)
-						: hd__line_after(line, port != NULL ? &looked->in_port : &looked->in_box);
-		if (next != NULL)
-			return port != NULL ? hd__in_port(next) : hd__in_box(next);
-	}
-	return NULL;
+	struct hd__letter *next = NULL;
+
+	for (int class = 0; class < HD__CLASSES && next == NULL; class ++)
+		next = hd__letter_after(box, look->port, class, look->looked[class]);
+	return next;
+}
+
+/* The owner's wait in hd_receive_where was called off: called under the lock, which it releases. */
+static void stop_looking(struct hd_worker *w, struct hd_waiter *x)
+{
+	struct hd__mailbox *box = (struct hd__mailbox *)((char *)x->queue - offsetof(struct hd__mailbox, receiver));
+
+	(void)w;
+	hd__set_look(box, NULL);
+	hd__mailbox_unlock(box);
+}
+
+static const struct hd__wait_ops looking = { .left = stop_looking };
+
+/* Under the lock: the owner has looked at all letters in `port` (NULL: in all its ports). */
+static void look_past(struct hd__mailbox *box, hd_port *port)
+{
+	if (port == NULL || !(box->odd & HD__SEVERAL))
+		box->fresh = false;
+	else
+		port->head.fresh = false;
 }
 
 int hd_receive_where(hd_port *port, bool (*wanted)(const struct hd_message *m, void *arg), void *arg, struct hd_message *m,
@@ -92,27 +185,37 @@ int hd_receive_where(hd_port *port, bool (*wanted)(const struct hd_message *m, v
 	struct hd_worker *w;
 	struct hd__mailbox *box;
 	struct hd__letter *l;
+	struct hd__look look = { .port = port };
 
 	if (wanted == NULL)
 		return -EINVAL;
-	int err = begin(&w, &box, port, until);
+	int err = begin(&w, until);
+	if (err == 0)
+		err = begin_in(&w, &box, port);
 	if (err != 0)
 		return err;
-	box->looks_in = port;
-	box->looked[HD__URGENT] = box->looked[HD__PLAIN] = NULL;
+	hd__untake(box);
+	w->current->inner->taken = NULL;
+	hd__set_look(box, &look);
 	for (;;) {
-		while ((l = next_letter(box, port)) != NULL) {
-			box->looked[l->class] = box->shown = l; /* no sender drops it now */
+		while ((l = next_letter(box, &look)) != NULL) {
+			look.looked[l->class] = look.shown = l; /* no sender drops it now */
 			hd__mailbox_unlock(box);
 			hd__leave(w);
-			bool is_wanted = wanted(&l->m, arg);
+			struct hd_message seen;
+			hd__read_letter(l, l->port, &seen);
+			bool is_wanted = wanted(&seen, arg);
 			hd__enter(w); /* it has made no heddle calls: it is still here */
 			hd__mailbox_lock(box);
-			box->shown = NULL;
-			if (is_wanted)
+			look.shown = NULL;
+			if (is_wanted) {
+				hd__set_look(box, NULL);
 				return finish(w, box, l, m);
+			}
 		}
-		struct hd__receiver r = { .port = port }; /* it is woken by the next letter to the port, and looks at that */
+		look_past(box, port);
+		struct hd__receiver r = { .waiter = { .ops = &looking },
+					  .port = port }; /* it is woken by the next letter to the port, and looks at that */
 		err = hd__park_as(w, &r.waiter, &box->receiver, until, HD_WAIT_RECEIVE, NULL);
 		if (err != 0)
 			return err;
@@ -141,6 +244,8 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 	if (box == NULL)
 		return NULL;
 	hd__mailbox_lock(box);
+	hd__untake(box);
+	w->current->inner->taken = NULL;
 	return &box->receiver;
 }
 
@@ -155,7 +260,7 @@ static int take(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken
 	struct hd__letter *l = hd__first_letter(box, c->object);
 
 	*woken = hd__take_letter(w, box, l);
-	l = hd__hold_letter(box, l, c->data);
+	l = hd__hold_letter(box, l, l->port, c->data);
 	if (l != NULL)
 		hd__letter_free(w, l);
 	return 0;

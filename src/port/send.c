@@ -5,7 +5,7 @@
 #include "port/port.h"
 
 /* Begins a call that may wait for room: as hd__begin_wait, and a plain thread is inside the gate. */
-static int begin(struct hd__caller *caller, hd_time until)
+__attribute__((always_inline)) static inline int begin(struct hd__caller *caller, hd_time until)
 {
 	int err = hd__begin_wait(&caller->w, until);
 
@@ -15,17 +15,31 @@ static int begin(struct hd__caller *caller, hd_time until)
 	return caller->sched != NULL ? 0 : -ENXIO;
 }
 
-/* The port that the letter carries may be where a call is answered: the process that will answer is another one then. */
-static void pass_on(const struct hd__letter *l, hd_pid to)
+static struct hd__reply *call_in(const struct hd__letter *l)
 {
-	if (l->m.carried->head.kind == HD__REPLY_PORT)
-		hd__reply_pass_on((struct hd__reply *)l->m.carried, to);
+	hd_port *carried = hd__carried(l);
+
+	return carried != NULL && carried->head.kind == HD__REPLY_PORT ? (struct hd__reply *)carried : NULL;
 }
 
-/* The process that a message to this port reaches; 0: none, or not known yet. */
-static hd_pid receiver_at(hd_port *port)
+int hd__pass_on(struct hd__sched *sched, const struct hd__letter *l, hd_port *port)
 {
-	return port->head.kind == HD__MAIL_PORT ? ld_rlx(&port->box->owner) : hd__reply_owner((struct hd__reply *)port);
+	struct hd__reply *call = call_in(l);
+
+	if (call == NULL)
+		return 0;
+	if (port->head.kind == HD__MAIL_PORT)
+		return hd__reply_delegate(sched, call, l->sender, ld_rlx(&port->box->owner));
+	hd__reply_pass_on(call, hd__reply_owner((struct hd__reply *)port)); /* whose own call ends with this */
+	return 0;
+}
+
+void hd__keep_call(const struct hd__letter *l)
+{
+	struct hd__reply *call = call_in(l);
+
+	if (call != NULL)
+		hd__reply_pass_on(call, l->sender);
 }
 
 int hd__did_not_send(struct hd__letter *l, int err)
@@ -41,21 +55,23 @@ __attribute__((always_inline)) static inline int send(hd_port *port, const struc
 {
 	struct hd__caller caller;
 	struct hd__letter *l = NULL, *dropped = NULL;
-	struct hd_waiter *woken = NULL;
+	struct hd__wakee woken = { NULL, NULL };
 	int err = begin(&caller, until);
 
 	if (unlikely(err != 0))
 		return err;
-	err = hd__write_letter(caller.w, what, &l);
+	err = hd__write_letter(caller.w, what, false, &l);
 	if (likely(err == 0)) {
-		if (unlikely(l->m.carried != NULL))
-			pass_on(l, receiver_at(port));
-		err = hd__deliver_surely(&caller.w, port, l, &woken, &dropped, until);
-		if (unlikely(err != 0 && l->m.carried != NULL)) /* the caller has it still */
-			pass_on(l, l->m.sender);
+		if (unlikely(what->carried != NULL))
+			err = hd__pass_on(caller.sched, l, port);
+		if (likely(err == 0))
+			err = hd__deliver_surely(&caller.w, port, l, what->urgent ? HD__URGENT : HD__PLAIN, &woken, &dropped,
+						 until);
+		if (unlikely(err != 0 && what->carried != NULL))
+			hd__keep_call(l);
 	}
-	if (woken != NULL)
-		hd__unpark_claimed(caller.w, woken);
+	if (woken.record != NULL || woken.machine != NULL)
+		hd__wake(caller.w, woken);
 	hd__call_end(caller);
 	if (unlikely(err != 0))
 		return hd__did_not_send(l, err);

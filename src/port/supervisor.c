@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <heddle/cancel.h>
 #include <heddle/link.h>
+#include <heddle/machine.h>
 #include <heddle/runtime.h>
 #include <heddle/supervisor.h>
 #include <string.h>
@@ -109,8 +110,12 @@ static int start(struct supervisor *s, size_t i)
 	how.detached = true;
 	if (how.name == NULL)
 		how.name = plan->name;
-	hd_pid pid = hd_spawn_with(&how, plan->entry, plan->arg);
+	bool machine = how.machine != NULL;
+	void *self = machine ? plan->entry(plan->arg) : plan->arg;
+	hd_pid pid = machine && self == NULL ? -ENOMEM : hd_spawn_with(&how, plan->entry, self);
 	c->since = hd_now();
+	if (pid < 0 && machine && self != NULL && how.machine->drop != NULL)
+		how.machine->drop(self);
 	if (pid < 0)
 		return (int)pid;
 	c->pid = pid;

@@ -78,35 +78,56 @@ static void free_tie(struct hd_worker *w, struct hd__tie *tie)
 }
 
 /* Under the lock. */
+static void count_link(struct hd__tie *tie, uint32_t change)
+{
+	for (int i = 0; i < 2 && tie->kind != WATCH; i++)
+		st_rlx(&tie->ends[i].box->more->links, tie->ends[i].box->more->links + change); /* pairs with hd_stuck's look */
+}
+
+/* Under the lock. */
 static void join(struct hd__tie *tie, struct hd__mailbox *first, struct hd__mailbox *second)
 {
 	tie->ends[0].box = first;
 	tie->ends[1].box = second;
-	hd__line_push(&first->ties, &tie->ends[0].link);
-	hd__line_push(&second->ties, &tie->ends[1].link);
-	second->children += tie->kind == CHILD;
+	hd__line_push(&first->more->ties, &tie->ends[0].link);
+	hd__line_push(&second->more->ties, &tie->ends[1].link);
+	count_link(tie, 1);
 }
 
-/* Under the lock. If it was that of the last child, and its creator waits for that, *woken receives the creator's wait: to be unparked when the
- * lock is released. */
+/* Under the lock. If it was that of the last child for which its creator waits, *woken receives the creator's wait: to be unparked when the lock
+ * is released. */
 static void part(struct hd_worker *w, struct hd__tie *tie, struct hd_waiter **woken)
 {
 	struct hd__mailbox *creator = tie->ends[1].box;
 
 	for (int i = 0; i < 2; i++)
-		hd__line_remove(&tie->ends[i].box->ties, &tie->ends[i].link);
-	if (tie->kind != CHILD || --creator->children > 0)
+		hd__line_remove(&tie->ends[i].box->more->ties, &tie->ends[i].link);
+	count_link(tie, -1u);
+	if (tie->kind != CHILD || !creator->mourns)
 		return;
 	hd__mailbox_lock(creator);
-	if (creator->mourns)
+	if (creator->receiver.head != NULL && --creator->receiver.head->number == 0)
 		*woken = hd__waitq_claim(w, &creator->receiver, HD__GRANTED);
 	hd__mailbox_unlock(creator);
+}
+
+/* Under the lock: the first tie of the mailbox, and the one after x; NULL: none. */
+static struct hd__link *first_tie(const struct hd__mailbox *box)
+{
+	const struct hd__more *more = ld_acq(&box->more);
+
+	return more != NULL ? hd__line_first(&more->ties) : NULL;
+}
+
+static struct hd__link *tie_after(const struct hd__mailbox *box, const struct hd__link *x)
+{
+	return hd__line_after(&box->more->ties, x);
 }
 
 /* Under the lock: whether the mailbox has this tie, which may be gone. */
 static bool has_tie(const struct hd__mailbox *box, const struct hd__tie *tie)
 {
-	for (struct hd__link *x = hd__line_first(&box->ties); x != NULL; x = hd__line_after(&box->ties, x))
+	for (struct hd__link *x = first_tie(box); x != NULL; x = tie_after(box, x))
 		if (tie_of(end_of(x)) == tie)
 			return true;
 	return false;
@@ -114,9 +135,25 @@ static bool has_tie(const struct hd__mailbox *box, const struct hd__tie *tie)
 
 /* ---- making and undoing ---- */
 
-/* Under the ties' lock: ties p, which is alive as pid, to the mailbox `other`; `spare` is p's mailbox, if it has none, and then NULL. Returns
- * 0 or -ESRCH. */
-static int tie_to(struct hd__tie *tie, struct hd_process *p, hd_pid pid, struct hd__mailbox **spare, struct hd__mailbox *other)
+/* What a process gets that has no mailbox yet, or one without a record for ties: made before locks are taken, as no memory is fetched under them. */
+struct spare {
+	struct hd__mailbox *box;
+	struct hd__more *more;
+};
+
+static struct spare new_spare(void)
+{
+	return (struct spare){ hd__mailbox_new(), hd__os_alloc(sizeof(struct hd__more)) };
+}
+
+static void free_spare(struct spare *spare)
+{
+	hd__mailbox_free(spare->box);
+	hd__os_free(spare->more);
+}
+
+/* Under the ties' lock: ties p, which is alive as pid, to the mailbox `other`; p gets what it needs of `spare`. Returns 0 or -ESRCH. */
+static int tie_to(struct hd__tie *tie, struct hd_process *p, hd_pid pid, struct spare *spare, struct hd__mailbox *other)
 {
 	if (p == NULL)
 		return -ESRCH;
@@ -125,18 +162,18 @@ static int tie_to(struct hd__tie *tie, struct hd_process *p, hd_pid pid, struct 
 	if (alive) {
 		struct hd__mailbox *box = hd__mailbox_of(p);
 		if (box == NULL) {
-			box = *spare;
-			*spare = NULL;
+			box = spare->box;
+			spare->box = NULL;
 			hd__mailbox_give(box, p, pid);
 		}
+		hd__more_give(box, &spare->more);
 		join(tie, box, other);
 	}
 	hd__waitq_unlock(&p->news);
 	return alive ? 0 : -ESRCH;
 }
 
-static int tie_with(struct hd__caller caller, hd_pid pid, struct hd__tie *tie, struct hd__mailbox **spare,
-		    struct hd__mailbox *other)
+static int tie_with(struct hd__caller caller, hd_pid pid, struct hd__tie *tie, struct spare *spare, struct hd__mailbox *other)
 {
 	hd__lock(&caller.sched->ties_lock);
 	int err = tie_to(tie, hd__table_find(&caller.sched->table, pid), pid, spare, other);
@@ -152,15 +189,16 @@ int hd_link(hd_pid pid)
 		return -ENOTSUP;
 	if (pid == hd_self())
 		return -EINVAL;
-	struct hd__mailbox *mine = hd__mailbox_own(w), *spare = hd__mailbox_new();
+	struct hd__mailbox *mine = hd__mailbox_own(w);
+	struct spare spare = new_spare();
 	struct hd__tie *tie = new_tie(LINK, NULL);
 	int err = -ENOMEM;
-	if (mine != NULL && spare != NULL && tie != NULL) {
+	if (mine != NULL && hd__more_own(mine) != NULL && spare.box != NULL && spare.more != NULL && tie != NULL) {
 		struct hd__caller caller = hd__call_begin();
 		err = tie_with(caller, pid, tie, &spare, mine);
 		hd__call_end(caller);
 	}
-	hd__os_free(spare);
+	free_spare(&spare);
 	if (err != 0)
 		hd__os_free(tie);
 	return err;
@@ -170,7 +208,7 @@ int hd_link(hd_pid pid)
 static struct hd__tie *search(struct hd__mailbox *a, struct hd__mailbox *b, bool (*fits)(const struct hd__tie *, const void *),
 			      const void *what)
 {
-	struct hd__link *x = hd__line_first(&a->ties), *y = hd__line_first(&b->ties);
+	struct hd__link *x = first_tie(a), *y = first_tie(b);
 
 	while (x != NULL && y != NULL) {
 		struct hd__tie *s = tie_of(end_of(x)), *t = tie_of(end_of(y));
@@ -178,8 +216,8 @@ static struct hd__tie *search(struct hd__mailbox *a, struct hd__mailbox *b, bool
 			return s;
 		if (t->ends[!end_of(y)->side].box == a && fits(t, what))
 			return t;
-		x = hd__line_after(&a->ties, x);
-		y = hd__line_after(&b->ties, y);
+		x = tie_after(a, x);
+		y = tie_after(b, y);
 	}
 	return NULL;
 }
@@ -239,20 +277,16 @@ int hd_unwatch(hd_pid pid, hd_port *port)
 static void send_notice(struct hd_worker *w, struct hd__tie *tie, hd_pid pid, const struct hd_end *end)
 {
 	struct hd__letter *l = tie->notice, *dropped;
-	struct hd_waiter *woken;
+	struct hd__wakee woken;
 	const struct hd_ended ended = { .pid = pid, .end = *end };
 
 	tie->notice = NULL;
-	hd__copy(l->room, &ended, sizeof ended);
-	l->m = (struct hd_message){ .sender = pid, .tag = HD_TAG_ENDED, .size = sizeof ended, .data = l->room, .letter = l };
-	l->class = HD__PLAIN;
-	l->exempt = true;
+	hd__write_notice(l, pid, HD_TAG_ENDED, &ended, sizeof ended);
 	if (hd__deliver(w, tie->port, l, &woken, &dropped) != 0) {
 		hd__letter_free(w, l); /* the port's owner has ended, too */
 		return;
 	}
-	if (woken != NULL)
-		hd__unpark(w, woken);
+	hd__wake(w, woken);
 }
 
 /* How pid, which does not live any more, has ended. */
@@ -277,9 +311,10 @@ int hd_watch(hd_pid pid, hd_port *port)
 	if (port->head.kind != HD__MAIL_PORT)
 		return -EINVAL;
 	struct hd__tie *tie = new_tie(WATCH, port);
-	struct hd__mailbox *spare = hd__mailbox_new();
+	struct spare spare = new_spare();
+	bool made = tie != NULL && spare.box != NULL && spare.more != NULL && hd__more_own(port->box) != NULL;
 	struct hd__caller caller = hd__call_begin();
-	int err = caller.sched == NULL ? -ENXIO : tie == NULL || spare == NULL ? -ENOMEM : 0;
+	int err = caller.sched == NULL ? -ENXIO : made ? 0 : -ENOMEM;
 	if (err == 0 && ld_rlx(&port->box->closed))
 		err = -ESRCH;
 	bool tied = err == 0 && tie_with(caller, pid, tie, &spare, port->box) == 0;
@@ -290,7 +325,7 @@ int hd_watch(hd_pid pid, hd_port *port)
 	if (!tied && tie != NULL)
 		free_tie(caller.w, tie);
 	hd__call_end(caller);
-	hd__os_free(spare);
+	free_spare(&spare);
 	return err;
 }
 
@@ -337,12 +372,15 @@ hd_pid hd__spawn_tied(struct hd__sched *sched, const struct hd_spawn *how, hd_en
 		return -ENOTSUP;
 	if (how->watch != NULL && how->watch->head.kind != HD__MAIL_PORT)
 		return -EINVAL;
-	if (how->link && (mine = hd__mailbox_own(w)) == NULL)
+	if (how->link && ((mine = hd__mailbox_own(w)) == NULL || hd__more_own(mine) == NULL))
+		return -ENOMEM;
+	if (how->watch != NULL && hd__more_own(how->watch->box) == NULL)
 		return -ENOMEM;
 	hd_pid pid = bind(how->port, &box);
 	if (pid != 0)
 		return pid;
-	bool made = (!how->link || (ties[0] = new_tie(CHILD, NULL)) != NULL) &&
+	bool made = ((!how->link && how->watch == NULL) || hd__more_own(box) != NULL) &&
+		    (!how->link || (ties[0] = new_tie(CHILD, NULL)) != NULL) &&
 		    (how->watch == NULL || (ties[1] = new_tie(WATCH, how->watch)) != NULL);
 	struct hd__caller caller = hd__call_begin();
 	if (made) {
@@ -402,15 +440,15 @@ static struct hd__tie *take_out(struct hd_worker *w, struct hd__mailbox *box, bo
 	struct hd_waiter *woken = NULL; /* stays so: the creator is the owner, which does not wait any more */
 
 	hd__lock(&w->sched->ties_lock);
-	for (struct hd__link *x = hd__line_first(&box->ties), *next; x != NULL; x = next) {
+	for (struct hd__link *x = first_tie(box), *next; x != NULL; x = next) {
 		struct end *mine = end_of(x);
 		struct hd__tie *tie = tie_of(mine);
-		next = hd__line_after(&box->ties, x);
+		next = tie_after(box, x);
 		if (!is_due(tie, mine, all))
 			continue;
 		part(w, tie, &woken);
 		if (tie->ends[0].box == tie->ends[1].box) /* it watched itself: `next` may have been the other end */
-			next = hd__line_first(&box->ties);
+			next = first_tie(box);
 		tie->pid = ld_rlx(&tie->ends[!mine->side].box->owner);
 		tie->next = NULL;
 		*end = tie;
@@ -425,16 +463,16 @@ static struct hd__tie *take_out(struct hd_worker *w, struct hd__mailbox *box, bo
 static void kill_kin(struct hd__sched *sched, struct hd__mailbox *box, int reason)
 {
 	size_t n = 0;
+	struct hd__link *x;
 
 	hd__lock(&sched->ties_lock);
-	for (struct hd__link *x = hd__line_first(&box->ties); x != NULL; x = hd__line_after(&box->ties, x))
+	for (x = first_tie(box); x != NULL; x = tie_after(box, x))
 		n++;
 	while (n-- > 0 &&
-	       box->ties.last != NULL) { /* each goes to the tail; if some are gone meanwhile, others are killed twice */
-		struct hd__link *x = hd__line_first(&box->ties);
+	       (x = first_tie(box)) != NULL) { /* each goes to the tail; if some are gone meanwhile, others are killed twice */
 		struct end *mine = end_of(x);
-		hd__line_remove(&box->ties, x);
-		hd__line_push(&box->ties, x);
+		hd__line_remove(&box->more->ties, x);
+		hd__line_push(&box->more->ties, x);
 		if (tie_of(mine)->kind != CHILD)
 			continue;
 		hd_pid pid = ld_rlx(&tie_of(mine)->ends[!mine->side].box->owner);
@@ -453,7 +491,9 @@ static void wait_for_children(struct hd__mailbox *box)
 
 	hd__enter(w);
 	hd__lock(&w->sched->ties_lock);
-	if (box->children == 0) {
+	for (struct hd__link *tie = first_tie(box); tie != NULL; tie = tie_after(box, tie))
+		x.number += tie_of(end_of(tie))->kind == CHILD && end_of(tie)->side == 1;
+	if (x.number == 0) {
 		hd__unlock(&w->sched->ties_lock);
 		hd__leave(w);
 		return;
@@ -492,7 +532,7 @@ static struct hd__tie *part_from_creator(struct hd_worker *w, struct hd__mailbox
 	struct hd__tie *found = NULL;
 
 	hd__lock(&w->sched->ties_lock);
-	for (struct hd__link *x = hd__line_first(&box->ties); x != NULL && found == NULL; x = hd__line_after(&box->ties, x))
+	for (struct hd__link *x = first_tie(box); x != NULL && found == NULL; x = tie_after(box, x))
 		if (tie_of(end_of(x))->kind == CHILD)
 			found = tie_of(end_of(x));
 	if (found != NULL) {

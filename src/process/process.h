@@ -7,6 +7,7 @@
  *   home, state and wait of a waiting process   also the worker that has claimed its wait and adopts it (wait/wait.c)
  *   news, bond, mourner, and end_err while it lives   the holder of news.lock
  *   arrival of one that waits in hd_call   the holder of the lock of its reply port (port/call.c)
+ *   lent         the holder of the lock of its loans (sync/lend.c)
  *   wake, nudge  the thread with the right to post them: the one that claimed the wait; the one that set HD__NUDGED
  * Fields marked (*) are read by other threads too and are therefore stored with st_rlx.
  *
@@ -20,9 +21,10 @@
  *        +------------ RUNNING ----------------------------+    | while suspended
  *                        | |         park                       |
  *                   end  | +--------------> WAITING ------------+
- *                        v                     | unparked
- *                      ENDED --> free          +--------------------> READY
- *                          joined, or detached
+ *                        v                  ^  | unparked
+ *                      ENDED --> free       |  +--------------------> READY
+ *                          joined, or       |
+ *                          detached       born waiting (life/guest.c)
  *
  * hd__move (sched/state.h) is the only function that takes an edge. */
 #ifndef PROCESS_PROCESS_H
@@ -58,7 +60,7 @@ enum {
 	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker; this word is not obeyed yet; `home` is constant */
 	HD__MOVING = 16, /* it is being given another home, for a few instructions; never together with NUDGED */
 	HD__CANCEL = 32, /* it was cancelled, and has not cleared that */
-	HD__REBOOST = 64 /* the waiters for its mutexes have changed: the home worker should find its boost anew */
+	HD__REBOOST = 64 /* the waiters for its mutexes or answers have changed: the home worker should find its boost anew */
 };
 #define HD__CONTROL_PRIORITY(c) ((int)((c) >> 8 & 0x7f))
 #define HD__CONTROL_BOOST(c) ((int)((c) >> 15 & 0x7f))
@@ -72,6 +74,13 @@ enum {
  * wait that came after its own. */
 #define HD__WAIT_BITS 8
 
+/* What a process is from its beginning to its end. */
+enum {
+	HD__DAEMON = 1, /* it does not keep the runtime running */
+	HD__MACHINE = 2, /* it has a stack in its turns only (port/machine.c) */
+	HD__BEHAVIOUR = 4 /* likewise, and its turn is that of a behaviour (when/when.c) */
+};
+
 /* How the end of a process is collected; guarded by news.lock. */
 enum hd__bond { HD__JOINABLE, HD__JOINED /* by a joiner that waits for it, or has begun to collect it */, HD__DETACHED };
 
@@ -80,12 +89,14 @@ struct hd_waiter;
 struct hd_process;
 struct hd_cleanup;
 struct hd_group;
+struct hd_machine_ops;
 struct hd_mutex;
 struct hd__locals;
 
 struct hd__trail;
 
-/* What only a process that has begun needs: at the top of its stack, and written by it, or inside its home's lane. */
+/* What only a process that has begun needs: at the top of its stack, and written by it, or inside its home's lane. A machine has none between
+ * two turns (port/machine.c). */
 struct hd__inner {
 	struct hd__locals *locals;
 	struct hd_cleanup *cleanups; /* the newest first */
@@ -94,9 +105,10 @@ struct hd__inner {
 	struct hd_waiter *records; /* its records in several queues, chained by `sibling` */
 	struct hd_mutex *held;	   /* of those with HD_INHERIT, what it has */
 	hd_time quantum_left;	   /* HD_RR, HD_IO: of the current quantum; 0: a new one */
+	struct hd__more *taken;	   /* letters that it receives next may be there (port/receive.c); or NULL */
 	struct hd__trail *trail;   /* config.deadlock: where it last waited for an owner; or NULL */
 	uint32_t dice;		   /* hd_select: for choices that should be fair */
-	unsigned char leaving;	   /* it is about to wait in several queues: 1 until it is off its stack (hd__park_several) */
+	uint8_t waited;		   /* of a machine: how the wait before its turn ended, enum hd__outcome */
 	bool deaf;		   /* cancels and terminations wait */
 	bool unwinds;		   /* a cancel ends it */
 };
@@ -104,7 +116,12 @@ struct hd__inner {
 /* What must be told of a process's end, besides its joiner: a group, a promise, its mailbox. */
 struct hd__mourner {
 	struct hd__mourner *next; /* of the same process; or NULL */
-	/* The process has its id, and is about to begin: called by the thread that spawns it, inside its lane. Or NULL. */
+	const struct hd__mourner_ops *ops;
+};
+
+struct hd__mourner_ops {
+	/* The process has its id, and is about to begin: called twice by the thread that spawns it, inside its lane, before requests by id
+	 * find the process and when they do. Or NULL. */
 	void (*born)(struct hd__mourner *mourner, hd_pid pid);
 	/* Before that, by the process itself on its own stack, outside its lane, if it has run: it may wait. Or NULL. */
 	void (*ending)(struct hd__mourner *mourner, struct hd_process *me, enum hd_end_kind kind, int err);
@@ -118,7 +135,8 @@ struct hd_process {
 	struct hd_process *next, *prev; /* in a run queue, or in a list of free blocks */
 	struct hd_worker *home;		/* the worker in whose lane it is; hd__move_home alone changes it (*) */
 	uint64_t arrival; /* READY: its number among the arrivals in its queue; in a turn that its joiner lent it: hd__turn;
-			   * while `why` is HD_WAIT_CALL: the process that will answer */
+			   * while `why` is HD_WAIT_CALL: the process that will answer; of a machine that waits for a message:
+			   * the port, or 0 */
 	int saved_errno;
 	uint8_t state;	  /* enum hd_state (*) */
 	uint8_t priority; /* the effective one of the control word, once that is obeyed (*) */
@@ -133,15 +151,21 @@ struct hd_process {
 	uint64_t switches;	  /* (*) */
 	uint16_t pins;		  /* while above 0 it stays on its worker; written by spawn and by the running process */
 	uint8_t why, rules;	  /* WAITING: enum hd_wait, for people to read; what may end it (wait/wait.h) (*) */
-	bool daemon, ending;
-	char *stack; /* lowest address above the guard; NULL before the first run and after the end (*) */
+	uint8_t nature;		  /* HD__DAEMON and its like; constant while it lives (*) */
+	bool ending;		  /* its cleanups and their like run; nothing calls off a wait of theirs */
+	uint8_t lowest;		  /* the lowest priority of its own that it has had (*) */
+	uint8_t lent; /* the highest that its callers lend it; 0: none. Under the lock of its loans (sync/lend.c) (*) */
+	char *stack; /* lowest address above the guard; NULL before the first run and after the end, and between a machine's turns (*) */
 
-	hd_entry entry;
+	union {
+		hd_entry entry;
+		const struct hd_machine_ops *ops; /* of a machine */
+	};
 	void *value; /* the argument, then the result */
 	struct hd_waitq news;
 	struct hd_note wake;	     /* from another thread: its wait is over, or it was spawned */
 	struct hd_note nudge;	     /* its control word is to be obeyed */
-	struct hd__inner *inner;     /* NULL before it first runs (*) */
+	struct hd__inner *inner;     /* NULL before it first runs, and between a machine's turns (*) */
 	struct hd__mourner *mourner; /* the first, or NULL; written by spawn, and then under news.lock (*) */
 	int32_t end_err;	     /* while it lives: why it was killed; under news.lock */
 	uint8_t end_kind;	     /* enum hd_end_kind */

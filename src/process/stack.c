@@ -2,8 +2,8 @@
  *
  * Owns:       the address space of all stacks of one size, and which slots are free.
  * Invariant:  a slot that a process runs on has its guard (its lowest pages); [0, cold) of the free list have no memory.
- * Locking:    one lock for each size. A worker has a few slots of its own, taken and given back in batches, so that it seldom
- *             needs the lock; where slots are scarce it keeps just the last one it dropped.
+ * Locking:    one lock for each size; promises are counted without it. A worker has a few slots of its own, taken and given back in
+ *             batches, so that it seldom needs the lock; where slots are scarce it keeps just the last one it dropped.
  *
  * A stack is bound to a process when it first runs and is free again when it ends, last in, first out: processes that run
  * to completion share one stack that is always in the cache. So spawning costs no stack, and only what must be known at
@@ -134,6 +134,10 @@ static int guard_locked(struct hd__stacks *s, uint32_t n)
 		for (uint32_t i = 0; i < n; i++)
 			hd__valgrind_new_stack(guard_of(s, s->guarded + i) + hd__guard_size(), hd__stack_size(s->size_class));
 		s->guarded += n;
+		/* where guards cost a mapping each, a slot is promised when it has its guard, and not before */
+		uint32_t spare = s->spare < s->capacity / 2 ? s->spare : s->capacity / 2;
+		uint32_t slots = s->how == HD__GUARD_PROTECT ? s->guarded : s->capacity;
+		st_rlx(&s->promisable, slots > spare ? slots - spare : 0);
 	}
 	return err;
 }
@@ -150,25 +154,11 @@ int hd__stacks_promise_slowly(struct hd__stacks *s)
 		if (err == 0 && s->how == HD__GUARD_INSTALL && s->capacity >= HD__SLOTS)
 			st_rel(&s->plenty, true);
 	}
-	if (err == 0 && !s->plenty) {
-		uint32_t spare = s->spare < s->capacity / 2 ? s->spare : s->capacity / 2;
-		if (s->promised + spare >= s->capacity)
-			err = -ENOMEM;
-		else if (s->how == HD__GUARD_PROTECT && s->promised + spare >= s->guarded)
-			err = guard_locked(s, 1);
-		if (err == 0)
-			s->promised++;
-	}
+	while (err == 0 && !s->plenty &&
+	       !hd__stacks_count_promise(s)) /* another thread may count the slot that has just come */
+		err = s->how == HD__GUARD_PROTECT ? guard_locked(s, 1) : -ENOMEM;
 	hd__unlock(&s->lock);
 	return err;
-}
-
-void hd__stacks_unpromise_slowly(struct hd__stacks *s)
-{
-	hd__lock(&s->lock);
-	HD_ASSERT(s->promised > 0, "more stacks were given back than promised");
-	s->promised--;
-	hd__unlock(&s->lock);
 }
 
 /* A stack, a used one first; NULL when there is no memory for its guard. */
@@ -193,16 +183,10 @@ static void drop_locked(struct hd__stacks *s, char *stack)
 	bump(&s->nfree, 1);
 }
 
-/* How many slots a worker may keep. */
-static uint32_t cache_size(const struct hd__stacks *s)
+/* A batch of used ones, or one that is new. */
+char *hd__stacks_take_shared(struct hd__stacks *s, struct hd__stack_cache *own)
 {
-	return s->plenty ? HD__STACK_CACHE : 1;
-}
-
-/* Gets some for an empty cache: a batch of used ones, or one that is new. */
-static bool refill(struct hd__stacks *s, struct hd__stack_cache *own)
-{
-	uint32_t batch = (cache_size(s) + 1) / 2;
+	uint32_t batch = (hd__stack_cache_size(s) + 1) / 2;
 
 	hd__lock(&s->lock);
 	if (batch > s->nfree)
@@ -212,13 +196,13 @@ static bool refill(struct hd__stacks *s, struct hd__stack_cache *own)
 			batch = 0;
 	hd__unlock(&s->lock);
 	st_rlx(&own->count, batch);
-	return batch > 0;
+	return batch > 0 ? hd__stacks_take(s, own) : NULL;
 }
 
-/* Makes room in a full cache: the coldest half goes back. */
-static void spill(struct hd__stacks *s, struct hd__stack_cache *own)
+/* The coldest half goes back. */
+void hd__stacks_spill(struct hd__stacks *s, struct hd__stack_cache *own)
 {
-	uint32_t batch = (cache_size(s) + 1) / 2;
+	uint32_t batch = (hd__stack_cache_size(s) + 1) / 2;
 
 	hd__lock(&s->lock);
 	for (uint32_t i = 0; i < batch; i++)
@@ -227,25 +211,6 @@ static void spill(struct hd__stacks *s, struct hd__stack_cache *own)
 	for (uint32_t i = batch; i < own->count; i++)
 		own->stacks[i - batch] = own->stacks[i];
 	bump(&own->count, -batch);
-}
-
-char *hd__stacks_take(struct hd__stacks *s, struct hd__stack_cache *own)
-{
-	if (unlikely(own->count == 0) && !refill(s, own))
-		return NULL;
-	bump(&own->count, -1);
-	if (own->count > 0) /* have the top of the next stack fetched, for the next process that starts */
-		__builtin_prefetch(hd__stack_top(own->stacks[own->count - 1], s->size_class) - 64, 1);
-	return own->stacks[own->count];
-}
-
-void hd__stacks_drop(struct hd__stacks *s, struct hd__stack_cache *own, char *stack)
-{
-	HD_ASSERT(own->count == 0 || own->stacks[own->count - 1] != stack, "a stack was freed twice");
-	if (unlikely(own->count >= cache_size(s)))
-		spill(s, own);
-	own->stacks[own->count] = stack;
-	bump(&own->count, 1);
 }
 
 bool hd__stacks_cool(struct hd__stacks *s, uint32_t keep)

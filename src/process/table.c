@@ -14,7 +14,7 @@
 #include "os/lock.h"
 #include "os/memory.h"
 
-#define BATCH 32 /* blocks a worker fetches at a time */
+#define BATCH (HD__BLOCKS_MAX / 2) /* blocks that a worker fetches, and keeps, at a time */
 
 int hd__table_init(struct hd__table *t)
 {
@@ -66,8 +66,8 @@ struct hd_process *hd__table_take_shared(struct hd__table *t, struct hd__blocks 
 	return p;
 }
 
-/* A batch of a worker's free blocks, the hottest kept. */
-static void give_back(struct hd__table *t, struct hd__blocks *own)
+/* The hottest are kept. */
+void hd__table_give_back(struct hd__table *t, struct hd__blocks *own)
 {
 	struct hd_process *last_kept = own->free, *first, *last;
 
@@ -84,29 +84,15 @@ static void give_back(struct hd__table *t, struct hd__blocks *own)
 	hd__unlock(&t->lock);
 }
 
-void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p)
+void hd__table_drop_shared(struct hd__table *t, struct hd__blocks *own, struct hd_process *p)
 {
-	uint64_t control = ld_rlx(&p->control);
-	uint64_t generation = HD__GENERATION(control);
-
-	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
-	st_rel(&p->state, 0);
+	uint64_t generation = HD__GENERATION(p->control);
 	bool retired = generation == HD__GENERATION_MAX; /* its last id stays dead */
-	/* From here on its id names no process. A request that was decided before has found it dead already. */
+
 	if (!retired)
-		st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD));
-	if (own != NULL) {
-		bump(&own->taken, -1);
-		if (unlikely(retired))
-			return;
-		p->next = own->free;
-		own->free = p;
-		if (unlikely(++own->count > 2 * BATCH))
-			give_back(t, own);
-		return;
-	}
+		st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD)); /* as in hd__table_drop */
 	hd__lock(&t->lock);
-	bump(&t->taken, -1);
+	bump(own != NULL ? &own->taken : &t->taken, -1);
 	if (!retired) {
 		p->next = t->free;
 		t->free = p;

@@ -2,6 +2,7 @@
 #ifndef PROCESS_TABLE_H
 #define PROCESS_TABLE_H
 
+#include "base/assert.h"
 #include "process/process.h"
 
 struct hd__table {
@@ -15,6 +16,7 @@ struct hd__table {
 };
 
 /* A worker's own free blocks, for which it needs no lock. */
+#define HD__BLOCKS_MAX 64
 struct hd__blocks {
 	struct hd_process *free;
 	unsigned count; /* of free ones; surplus goes back to the table, for other workers */
@@ -40,9 +42,32 @@ static inline struct hd_process *hd__table_take(struct hd__table *t, struct hd__
 	return p;
 }
 
+/* A worker has too many free blocks: a batch goes back to the table. */
+void hd__table_give_back(struct hd__table *t, struct hd__blocks *own);
+
+/* As hd__table_drop, on a plain thread, or of a block that has used up its generations. */
+void hd__table_drop_shared(struct hd__table *t, struct hd__blocks *own, struct hd_process *p);
+
 /* Frees a block whose process is dead: its id will not be used again. Afterwards a thread may only read it, to find its id
  * gone. */
-void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p);
+static inline void hd__table_drop(struct hd__table *t, struct hd__blocks *own, struct hd_process *p)
+{
+	uint64_t control = ld_rlx(&p->control), generation = HD__GENERATION(control);
+
+	HD_ASSERT(control & HD__DEAD, "a process that has not ended was freed");
+	st_rel(&p->state, 0);
+	if (unlikely(own == NULL || generation == HD__GENERATION_MAX)) {
+		hd__table_drop_shared(t, own, p);
+		return;
+	}
+	/* From here on its id names no process. A request that was decided before has found it dead already. */
+	st_rel(&p->control, HD__CONTROL(generation + 1, 0, 0, HD__DEAD));
+	bump(&own->taken, -1);
+	p->next = own->free;
+	own->free = p;
+	if (unlikely(++own->count > HD__BLOCKS_MAX))
+		hd__table_give_back(t, own);
+}
 
 /* The block that `pid` names or once named; NULL when it never can have been one. Look at its control word next. */
 static inline struct hd_process *hd__table_find(const struct hd__table *t, hd_pid pid)

@@ -220,17 +220,25 @@ void hd__circle_look(struct hd_worker *w, struct hd_process *me)
 		report_circle(w->sched, &first);
 }
 
-void hd__call_refused(struct hd__sched *sched, struct hd_process *me, hd_pid to)
+void hd__call_refused(struct hd__sched *sched, struct hd_process *caller, hd_pid by, hd_pid to)
 {
-	char who[HD__WHO_SIZE], other[HD__WHO_SIZE];
+	char who[HD__WHO_SIZE], other[HD__WHO_SIZE], third[HD__WHO_SIZE] = "a thread";
+	hd_pid pid = hd__pid(&sched->table, caller);
 
 	hd__lock(&sched->telling);
 	add_rlx(&sched->reports, 1);
-	hd__complain("heddle: hd_call was refused: a circle of processes that would wait for each other's answers\n");
-	hd__complain("heddle:   %s calls %s\n", hd__who(sched, hd__pid(&sched->table, me), who), hd__who(sched, to, other));
+	hd__complain("heddle: %s was refused: a circle of processes that would wait for each other's answers\n",
+		     by == pid ? "hd_call" : "a message that passes a call on");
+	hd__who(sched, pid, who);
+	hd__who(sched, to, other);
+	if (by == pid)
+		hd__complain("heddle:   %s calls %s\n", who, other);
+	else
+		hd__complain("heddle:   %s passes the call of %s on to %s\n", by != 0 ? hd__who(sched, by, third) : third, who,
+			     other);
 	for (int i = 0; i < CIRCLE_MAX; i++) {
 		struct hd_process *p = hd__table_find(&sched->table, to);
-		if (p == NULL || p == me || ld_acq(&p->why) != HD_WAIT_CALL)
+		if (p == NULL || p == caller || ld_acq(&p->why) != HD_WAIT_CALL)
 			break;
 		hd_pid next = (hd_pid)ld_acq(&p->arrival);
 		hd__complain("heddle:   %s waits in hd_call for %s\n", hd__who(sched, to, who), hd__who(sched, next, other));

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "os/memory.h"
 #include "os/source.h"
+#include "port/port.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sim/threads.h"
@@ -105,22 +106,40 @@ static struct hd__source *places_of(struct report *r, unsigned line)
 static void gather(struct hd__sched *sched, struct report *r, struct hd_process *p)
 {
 	void *frames[HD__FRAMES_MAX];
-	hd_entry entry;
 	unsigned line = r->lines++;
 
 	hd__describe(sched, p, &r->info[line]);
 	r->frames[line] = hd__walk(p, frames);
-	if (r->info[line].switches == 0 &&
-	    hd__os_peek(&entry, &p->entry, sizeof entry)) { /* the function in which it will begin */
-		frames[0] = (char *)(uintptr_t)entry + 1;
+	uintptr_t entry = ld_acq(&p->stack) == NULL ? hd__entry_of(p) : 0;
+	if (r->frames[line] == 0 && entry != 0) { /* the function in which it will begin, or have its next turn */
+		frames[0] = (char *)entry + 1;
 		r->frames[line] = 1;
 	}
 	for (int i = 0; i < r->frames[line]; i++)
 		places_of(r, line)[i].address = (uintptr_t)frames[i];
 }
 
+struct suspicion {
+	struct hd__sched *sched;
+	unsigned lines;
+};
+
+static int print_suspect(const struct hd_suspect *s, void *arg)
+{
+	struct suspicion *suspicion = arg;
+	char who[HD__WHO_SIZE], carried[80] = "";
+
+	if (s->references > 0)
+		snprintf(carried, sizeof carried, ", but in messages of processes that are stuck, too");
+	hd__complain("heddle:   %s is suspected to be stuck: no process has a reference to %s%s\n",
+		     hd__who(suspicion->sched, s->pid, who),
+		     s->ports == 1 ? "the port for which it waits" : "a port for which it waits", carried);
+	return ++suspicion->lines == LINES_MAX;
+}
+
 void hd__report(struct hd__sched *sched, const char *headline)
 {
+	struct suspicion suspicion = { .sched = sched };
 	struct report *r = hd__os_reserve(sizeof *r, 0);
 	hd_time now = hd__clock(sched);
 	unsigned more = 0;
@@ -146,6 +165,7 @@ void hd__report(struct hd__sched *sched, const char *headline)
 	if (more > 0)
 		hd__complain("heddle:   and %u more\n", more);
 	hd__os_unreserve(r, sizeof *r);
+	(void)hd__each_suspect(sched, false, print_suspect, &suspicion); /* at last: without memory all else has been printed */
 }
 
 /* ---- SIGQUIT ---- */

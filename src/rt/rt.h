@@ -43,8 +43,8 @@ void hd__quit_watch_start(struct hd__sched *sched);
 void hd__quit_watch_stop(struct hd__sched *sched); /* NULL: in a forked child */
 void hd__quit(struct hd__sched *sched);
 
-/* hd_call of `me` is refused, because `to` waits for it: prints the chain of calls (a hook of sched/). */
-void hd__call_refused(struct hd__sched *sched, struct hd_process *me, hd_pid to);
+/* A call of p's, made or passed on by `by`, is refused, because `to` waits for p: prints the chain of calls (a hook of sched/). */
+void hd__call_refused(struct hd__sched *sched, struct hd_process *p, hd_pid by, hd_pid to);
 
 /* The runner is about to wait for an owner: reports it if that closes a circle, or if the owner has ended (a hook of sched/). */
 void hd__circle_look(struct hd_worker *w, struct hd_process *me);

@@ -15,9 +15,11 @@
 #include "port/port.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
+#include "signal/signal.h"
 #include "sim/sim.h"
 #include "sim/threads.h"
 #include "sync/sync.h"
+#include "when/when.h"
 
 #define WAKE_COST HD_US(50) /* until it has been measured */
 #define PATIENCE 4
@@ -39,6 +41,7 @@ static void in_child(void)
 		hd__io_forget(parents);
 		hd__ports_forget(parents);
 	}
+	hd__depot_forget();
 	hd__pool_forget();
 	hd__os_interrupt_forget();
 	hd__overflow_watch_stop();
@@ -69,13 +72,19 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 	sched->watched = sched->doors.clock == &hd__os_clock; /* only the poller can wait for another clock */
 	sched->hooks = (struct hd__hooks){
 		.begin = hd__begin,
+		.turn = hd__machine_turn,
+		.behave = hd__behave,
+		.behaviour_boost = hd__behaviour_boost,
 		.cannot_start = hd__cannot_start,
 		.expired = hd__wait_expired,
 		.stalled = hd__wait_stalled,
+		.after_is_live = hd__after_is_live,
+		.after_due = hd__after_due,
 		.unwind = hd__unwind,
 		.learn = hd__wait_learn,
 		.find_boost = hd__find_boost,
 		.boosts = hd__boosts,
+		.loans_end = hd__loans_end,
 		.blocked = hd__circle_look,
 		.owner_ended = hd__owner_ended,
 		.idle = hd__idle,
@@ -95,6 +104,8 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 		hd__stacks_init(&sched->stacks[size_class], size_class, sched->nworkers);
 	sched->pool = hd__pool_new(config->blocking_threads);
 	int err = sched->pool != NULL ? hd__table_init(&sched->table) : -ENOMEM;
+	if (err == 0)
+		err = hd__loans_init(sched);
 	for (unsigned i = 0; err == 0 && i < sched->nworkers; i++)
 		err = hd__worker_init(&sched->workers[i], sched, i);
 	return err;
@@ -103,14 +114,19 @@ static int build(struct hd__sched *sched, const struct hd_config *config, const 
 static void take_down(struct hd__sched *sched)
 {
 	hd__io_drop(sched);
+	hd__signal_ports_drop(sched);
+	hd__afters_drop(sched);
 	hd__letters_drop_left(sched);
 	hd__names_drop(sched);
 	for (unsigned i = 0; i < sched->nworkers; i++) {
 		hd__letters_fini(&sched->workers[i].letters);
+		hd__spares_fini(&sched->workers[i].spares);
 		hd__worker_fini(&sched->workers[i]);
 	}
+	hd__depot_trim();
 	for (unsigned size_class = HD__STACK_MIN_CLASS; size_class <= HD__STACK_MAX_CLASS; size_class++)
 		hd__stacks_fini(&sched->stacks[size_class]);
+	hd__loans_fini(sched);
 	hd__table_fini(&sched->table);
 	if (sched->pool != NULL)
 		hd__pool_end(sched->pool); /* last: its threads may use stacks that were kept */
@@ -301,6 +317,8 @@ int hd_stats(struct hd_stats *stats)
 	}
 	stats->live_ports = (uint64_t)hd__ports_live();
 	stats->live_messages = (uint64_t)hd__letters_live(sched);
+	stats->live_cowns = hd__cowns_live();
+	stats->behaviours = hd__behaviours_made(sched, &stats->live_behaviours);
 	hd__call_end(caller);
 	return 0;
 }

@@ -13,6 +13,7 @@
  * Owns:      the end of the runtime: its code, its deadline, the verdict of deadlock.
  * Callers:   the workers; hd_shutdown and hd_hold_open from any thread. */
 #include <errno.h>
+#include <heddle/machine.h>
 
 #include "io/fd.h"
 #include "io/pool.h"
@@ -20,6 +21,7 @@
 #include "os/memory.h"
 #include "os/ring.h"
 #include "os/thread.h"
+#include "port/port.h"
 #include "rt/rt.h"
 #include "sched/gate.h"
 #include "sched/state.h"
@@ -192,8 +194,12 @@ static void abandon(struct hd_worker *w, struct hd_process *p)
 		hd__os_free(p->inner->locals);
 		hd__os_free(p->inner->trail);
 	}
+	void (*drop)(void *self) = hd__machine_is_whole(p) ? p->ops->drop : NULL;
+	void *self = p->value;
 	while (!end(w, p))
 		take_all_news(w->sched);
+	if (drop != NULL)
+		drop(self);
 }
 
 /* Whether p is alive and has come to its home: a plain thread may be sending it this moment. */
@@ -299,6 +305,7 @@ static hd_time judge_locked(struct hd_worker *w)
 	uint64_t switches = all_switches(sched);
 	int hold;
 	uint64_t jobs, jobs_after;
+	uint32_t visits = ld_seq(&sched->watcher.visits); /* pairs with the watcher's */
 
 	if (hd__pool_is_busy(sched->pool, &jobs) || !all_is_quiet(sched) || hd__nobody_counts(sched, &hold))
 		return HD_FOREVER; /* the worker that is not quiet, or ended the last process, or will run the one with the job, will
@@ -312,9 +319,11 @@ static hd_time judge_locked(struct hd_worker *w)
 	if (now < sched->count_threads_at)
 		return sched->count_threads_at;
 	if (has_own_threads_only(sched)) {
-		if (!all_is_quiet(sched) || hd__pool_is_busy(sched->pool, &jobs_after) || jobs_after != jobs ||
-		    hd__nobody_counts(sched, &hold) || hold > 0 || hd__awaits_outside(sched))
-			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open */
+		if (visits % 2 != 0 || !all_is_quiet(sched) || hd__pool_is_busy(sched->pool, &jobs_after) ||
+		    jobs_after != jobs || hd__nobody_counts(sched, &hold) || hold > 0 || hd__awaits_outside(sched) ||
+		    ld_seq(&sched->watcher.visits) != visits)
+			return now; /* the last thing that another thread did was to wake a process, or hd_hold_open; or the watcher
+				     * was in a lane */
 		int none = HD__NO_CODE;
 		if (!cas_acq_rel(&sched->stop_code, &none, -EDEADLK))
 			return HD_FOREVER; /* another worker was here before us, or hd_shutdown was called: hd__stop will tell us */

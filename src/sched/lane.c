@@ -161,12 +161,14 @@ void hd__unvisit(struct hd_worker *v)
 		hd__wake_searcher(v->sched);
 }
 
-/* If partners talk to each other, the runner waits soon, and the other one goes on here: waking a worker for that would tear them apart, and
+/* Something is ready behind the runner, and has been for a few calls: whether a worker should be woken to take it.
+ *
+ * If partners talk to each other, the runner waits soon, and the other one goes on here: waking a worker for that would tear them apart, and
  * cost a thousand switches. So a worker is woken when there was no switch since w last looked, or when more than one process was ready then
  * and is now. After how many calls it looks again, depends on whether the workers that were woken lately have found something
  * (sched->patience); and among partners that talk it looks seldom. For a runner that makes no calls the watcher looks; without one, a
  * worker is woken at once. */
-bool hd__is_surplus(struct hd_worker *w)
+static bool is_surplus(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
 	struct hd__surplus *s = &w->surplus;
@@ -179,16 +181,16 @@ bool hd__is_surplus(struct hd_worker *w)
 	s->calls = !sched->watched ? 1 : patience > s->every ? patience : s->every;
 	s->crowded = crowded;
 	s->turn = turn;
-	s->found = surplus && ld_rlx(&sched->board.idlers) != 0;
-	return s->found;
+	return surplus && ld_rlx(&sched->board.idlers) != 0;
 }
 
 void hd__leave_slowly(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
-	bool wake = w->surplus.found || (w->runq.highest != 0 && !sched->watched);
+	struct hd__surplus *s = &w->surplus;
+	bool look = w->runq.highest != 0 && (s->calls == 0 || --s->calls == 0); /* 0: hd__leave has counted this call */
+	bool wake = look && is_surplus(w);
 
-	w->surplus.found = false;
 	advertise(w);
 	if (w->lane.held) {
 		st_rel(&w->lane.held, 0); /* pairs with revoke's acquire */
@@ -247,7 +249,7 @@ struct hd_process *hd__take_better(struct hd_worker *w, int level)
 	bool again = false;
 
 	for (struct hd_worker *v = NULL; (v = hd__next_advert(w, v, level)) != NULL;) {
-		if (!hd__visit(v, w->release == NULL)) { /* no barrier under a queue's lock */
+		if (!hd__visit(v, true)) {
 			again = true;
 			continue;
 		}

@@ -31,42 +31,45 @@ enum { HD__BIAS_NOT, HD__BIASED, HD__BIAS_ASKED, HD__BIAS_REVOKING };
 /* On w's own thread, when the lane is not biased. */
 void hd__enter_by_lock(struct hd_worker *w);
 
+/* On w's own thread: enters the lane if no lock is needed for that. Returns whether it has. */
+static inline bool hd__try_enter(struct hd_worker *w)
+{
+	if (!w->crowd)
+		return true;
+	st_late(&w->lane.held, 1); /* other CPUs may see it late; for those that care, see revoke. If the lane is not biased, no thread looks */
+	if (likely(ld_rlx(&w->lane.bias) == HD__BIASED)) /* no other thread has been inside since this one was */
+		return true;
+	st_rel(&w->lane.held, 0);
+	return false;
+}
+
 /* On w's own thread. */
 static inline void hd__enter(struct hd_worker *w)
 {
-	if (!w->crowd)
-		return;
-	if (likely(ld_rlx(&w->lane.bias) == HD__BIASED)) {
-		st_late(&w->lane.held, 1); /* other CPUs may see it late; for those that care, see revoke */
-		if (likely(ld_rlx(&w->lane.bias) == HD__BIASED)) /* no other thread has been inside since this one was */
-			return;
-		st_rel(&w->lane.held, 0);
-	}
-	hd__enter_by_lock(w);
+	if (unlikely(!hd__try_enter(w)))
+		hd__enter_by_lock(w);
 }
 
-/* As hd__leave, when other workers must hear of what is ready, a visitor waits, or the lane becomes biased. */
-void hd__leave_slowly(struct hd_worker *w);
+/* Undoes hd__try_enter, when nothing has been done inside. */
+static inline void hd__step_out(struct hd_worker *w)
+{
+	if (w->crowd)
+		st_rel(&w->lane.held, 0);
+}
 
-/* Something is ready behind the runner, and has been for a few calls: whether a worker should be woken to take it. */
-bool hd__is_surplus(struct hd_worker *w);
+/* As hd__leave, when other workers must hear of what is ready, or a visitor waits, or the lane is not biased. */
+void hd__leave_slowly(struct hd_worker *w);
 
 static inline void hd__leave(struct hd_worker *w)
 {
 	if (!w->crowd)
 		return;
 	int highest = w->runq.highest;
-	if (unlikely(highest > w->lane.advert || ld_rlx(&w->lane.wanted) ||
-		     (highest != 0 && --w->surplus.calls == 0 && hd__is_surplus(w))))
-		hd__leave_slowly(w);
-	else if (likely(w->lane.held))
+	if (likely(w->lane.held && highest <= w->lane.advert && !ld_rlx(&w->lane.wanted) &&
+		   (highest == 0 || --w->surplus.calls != 0)))
 		st_rel(&w->lane.held, 0); /* pairs with revoke's acquire */
-	else if (unlikely(w->lane.calm == 1))
+	else
 		hd__leave_slowly(w);
-	else {
-		w->lane.calm--;
-		hd__unlock(&w->lane.lock);
-	}
 }
 
 /* w's worker, outside its lane, sleeps now or has ended: the lane is not biased while it cannot answer. */

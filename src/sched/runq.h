@@ -81,20 +81,28 @@ static inline void hd__runq_spill(struct hd__runq *q)
 /* A number that tells how long p has been ready: what arrived later has a higher one. */
 static inline void hd__runq_number(struct hd__runq *q, struct hd_process *p)
 {
-	st_rlx(&p->arrival, ld_rlx(&q->arrivals));
-	bump(&q->arrivals, 1);
+	uint64_t number = q->arrivals;
+
+	st_rlx(&p->arrival, number);
+	st_rlx(&q->arrivals, number + 1);
 }
 
-static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
+/* hd__runq_push_tail, in place: where a call would cost as much. */
+__attribute__((always_inline)) static inline void hd__runq_append(struct hd__runq *q, struct hd_process *p)
 {
 	hd__runq_number(q, p);
-	if (q->highest == 0) {
+	if (likely(q->highest == 0)) {
 		st_rlx(&q->only, p);
 		st_rlx(&q->highest, p->priority);
 		return;
 	}
 	hd__runq_spill(q);
 	hd__runq_list_tail(q, p);
+}
+
+static inline void hd__runq_push_tail(struct hd__runq *q, struct hd_process *p)
+{
+	hd__runq_append(q, p);
 }
 
 static inline void hd__runq_push_head(struct hd__runq *q, struct hd_process *p)
@@ -203,7 +211,7 @@ static inline struct hd_process *hd__runq_take(struct hd__runq *q)
 	return p;
 }
 
-/* p goes to the tail of its level; the first of the highest level, which is not below p's, is taken. */
+/* p goes to the tail of its level, which is the highest that is ready; the first of that level is taken. */
 static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_process *p)
 {
 	struct hd_process *first = q->only;
@@ -211,12 +219,7 @@ static inline struct hd_process *hd__runq_rotate(struct hd__runq *q, struct hd_p
 	hd__runq_number(q, p);
 	if (first != NULL) {
 		st_rlx(&q->only, p);
-		st_rlx(&q->highest, p->priority);
 		return first;
-	}
-	if (unlikely(q->highest != p->priority)) {
-		hd__runq_list_tail(q, p);
-		return hd__runq_take(q);
 	}
 	struct hd__level *level = hd__runq_level(q, p->priority);
 	first = level->head;

@@ -3,18 +3,17 @@
  * Owns:       the choice of the next process, the switch to it, quanta.
  * Invariant:  outside these functions exactly one process of a worker is RUNNING, `current`, and no ready process of that
  *             worker has a higher priority at its safe points.
- * Locking:    all of it runs inside the worker's lane. A process that leaves may hold the lock of the queue in which it waits
- *             (w->release), which the next stack releases; the lane is left by the process that runs next, when its call ends.
+ * Locking:    all of it runs inside the worker's lane, which is left by the process that runs next, when its call ends.
  *
- * A process is published as ready or waiting inside the lane, or under a queue's lock, and both are released on another stack, once
- * its context has been saved. So the seeds' Yielding state, and the spin on it, do not exist. */
+ * A process is published as ready inside the lane, which is left on another stack, once its context has been saved. One that waits is
+ * published by its queue, before that: a worker that claims it too early leaves a note (hd__is_off_stack). So the seeds' Yielding
+ * state, and the spin on it, do not exist. */
 #include "sched/sched.h"
 
 #include <errno.h>
 
 #include "sched/switch.h"
 
-#define HANDOFFS_MAX 64
 #define NOTES_MAX 64 /* times that the inbox is emptied in a row: the runner must get on too */
 
 void hd__set_alarm(struct hd_worker *w)
@@ -85,17 +84,27 @@ void hd__set_policy(struct hd_worker *w, struct hd_process *p, enum hd_policy po
 		begin_quantum(w, p);
 }
 
-/* Binds a stack to a process that has never run. */
-static inline bool start(struct hd_worker *w, struct hd_process *p)
+/* A machine was not promised a stack when it was spawned: most of them never need one at the same time. */
+static char *take_unpromised(struct hd__stacks *stacks, struct hd__stack_cache *own)
 {
-	char *stack = hd__stacks_take(&w->sched->stacks[p->stack_class], &w->stacks[p->stack_class]);
+	if (hd__stacks_promise(stacks) != 0)
+		return NULL;
+	char *stack = hd__stacks_take(stacks, own);
+	if (stack == NULL)
+		hd__stacks_unpromise(stacks);
+	return stack;
+}
+
+/* Binds a stack to a process that has none: it has never run, or is a machine. */
+__attribute__((always_inline)) static inline bool start(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd__stacks *stacks = &w->sched->stacks[p->stack_class];
+	struct hd__stack_cache *own = &w->stacks[p->stack_class];
+	char *stack = unlikely(p->nature & HD__MACHINE) ? take_unpromised(stacks, own) : hd__stacks_take(stacks, own);
 
 	if (unlikely(stack == NULL))
 		return false;
-	st_rel(&p->stack, stack); /* as in hd__move_at */
-	p->chores &= (uint8_t)~HD__START;
-	st_rlx(&p->inner, (struct hd__inner *)hd__stack_top(stack, p->stack_class) - 1);
-	*p->inner = (struct hd__inner){ .locals = NULL };
+	hd__bind_stack(p, stack, hd__inner_on(stack, p->stack_class));
 	if (unlikely(hd__carries)) {
 		p->chores |= HD__CARRY;
 		hd__carried_init(&w->carrier, hd__carried_of(p), stack, hd__stack_size(p->stack_class));
@@ -117,7 +126,7 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 	if (w->chores & HD__END_QUANTUM)
 		end_quantum(w);
 	if (next->chores & HD__START && !start(w, next)) {
-		/* Ending it takes locks, and the process that is leaving may hold one: that is done on the worker's stack. */
+		/* Ending it may wake the process that is leaving, and is on this stack: that is done on the worker's. */
 		w->cannot_start = next;
 		return NULL;
 	}
@@ -130,7 +139,22 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 		if (hd__tells)
 			w->sched->hooks.learn(next);
 	}
+	if (unlikely(w->chores & HD__RECORD))
+		hd__record(w, next, HD_RUNNING);
 	return next;
+}
+
+/* The worker runs at p's level from now on. If that is less than before, its runner may have to look elsewhere. */
+static void come_to_level(struct hd_worker *w, const struct hd_process *p)
+{
+	if (p->priority != w->running_priority && hd__set_level(w, p->priority))
+		w->resched |= HD__LOOK_ELSEWHERE;
+}
+
+struct hd_process *hd__prepare(struct hd_worker *w, struct hd_process *next)
+{
+	come_to_level(w, next);
+	return unlikely((w->chores | next->chores) != 0) ? hd__do_chores(w, next) : next;
 }
 
 /* No process runs: the worker's own stack is next. */
@@ -148,10 +172,7 @@ static void give_to_nobody(struct hd_worker *w)
  * (NULL) to the first process. Returns when the caller runs again. */
 static struct hd_worker *leave(struct hd_worker *w, struct hd_process *me, struct hd_process *next)
 {
-	if (next == NULL)
-		next = hd__choose(w);
-	else if ((w->chores | next->chores) != 0)
-		next = hd__do_chores(w, next);
+	next = next != NULL ? hd__prepare(w, next) : hd__choose(w);
 	w->handoffs = 0;
 	if (next == NULL)
 		return hd__leave_idle(w, me);
@@ -166,38 +187,16 @@ struct hd_worker *hd__leave_idle(struct hd_worker *w, struct hd_process *me)
 	hd__account(w, me, hd__clock(w->sched)); /* before idling, the books are exact */
 	me->saved_errno = *w->errno_location;
 	give_to_nobody(w);
+	hd__context_is_left(&me->context);
 	hd__carry_fiber(&w->carrier);
 	hd__arch_switch(&me->context, &w->context);
 	w = me->home;
-	hd__arrive(w);
 	*w->errno_location = me->saved_errno;
 	return w;
 }
 
-void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
+void hd__leave_idle_for_good(struct hd_worker *w)
 {
-	struct hd_process *next = NULL;
-
-	w->current = NULL; /* its block may be another process's by now */
-	w->resched &= HD__CLOCK_DUE | HD__LOOK_ELSEWHERE | HD__AT_CALL | HD__POLL_DUE;
-	/* Processes that do nothing but end come by no safe point: what has come is taken in here, on the worker's own stack. With one
-	 * worker the runtime is over when the last process that counts has ended, whatever daemons are ready. */
-	bool look = unlikely((ld_rlx(&w->attention) | (w->resched & ~(uint32_t)HD__AT_CALL)) != 0 || w->due.over ||
-			     (!w->crowd && w->stats.ends == w->stats.births + ld_rlx(&w->sched->births)));
-	if (back != NULL && !look) {
-		next = hd__hand_off(w, back);
-	} else if (back != NULL) {
-		hd__runq_push_head(&w->runq, back);
-	} else if (!look) {
-		next = hd__choose(w);
-		w->handoffs = 0;
-	}
-	w->dispatched = ld_rlx(&w->sched->now);
-	if (likely(next != NULL)) {
-		hd__give(w, next, w->dispatched);
-		hd__carry_fiber(&w->carrier);
-		hd__arch_jump(&next->context);
-	}
 	give_to_nobody(w);
 	hd__carry_fiber(&w->carrier);
 	hd__arch_jump(&w->context);
@@ -206,7 +205,7 @@ void hd__leave_for_good(struct hd_worker *w, struct hd_process *back)
 void hd__run_next(struct hd_worker *w)
 {
 	w->resched &= HD__AT_CALL;
-	struct hd_process *next = hd__choose(w);
+	struct hd_process *next = hd__choose_slowly(w);
 
 	if (next == NULL) { /* there is no memory for its stack: the worker is idle still */
 		hd__set_level(w, 0);
@@ -217,26 +216,26 @@ void hd__run_next(struct hd_worker *w)
 	bump(&w->stats.from_idle, 1);
 	hd__carry_fiber(&w->carrier);
 	hd__arch_switch(&w->context, &next->context);
-	hd__arrive(w);
 }
 
 struct hd_process *hd__choose_slowly(struct hd_worker *w)
 {
-	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
-		return w->sched->doors.choose(w);
 	int level = w->runq.highest;
-	if (level == 0)
-		return NULL;
-	struct hd_process *better = NULL;
-	if (level != w->running_priority &&
-	    hd__set_level(w, level)) /* other workers must know first; then it looks at theirs */
-		better = hd__take_better(w, level);
-	return better != NULL ? better : hd__runq_take(&w->runq);
+	struct hd_process *next = NULL;
+
+	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
+		next = w->sched->doors.choose(w);
+	else if (level != 0 && level != w->running_priority &&
+		 hd__set_level(w, level)) /* other workers must know first; then it looks at theirs */
+		next = hd__take_better(w, level);
+	if (next == NULL)
+		next = hd__runq_take(&w->runq);
+	return next != NULL ? hd__prepare(w, next) : NULL;
 }
 
 bool hd__take_for_hand_off(struct hd_worker *w, struct hd_process *p)
 {
-	if (w->handoffs >= HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || ld_rlx(&p->home) != w)
+	if (w->handoffs >= HD__HANDOFFS_MAX || w->chores & HD__CHOOSE_BY_DOOR || ld_rlx(&p->home) != w)
 		return false;
 	/* One that has never run does not wait, so no other worker can adopt it. */
 	if (ld_rlx(&p->switches) != 0 || ld_acq(&p->state) != HD_READY || w->runq.highest > p->priority)
@@ -253,7 +252,7 @@ bool hd__may_hand_off(const struct hd_worker *w, const struct hd_process *p)
 {
 	int priority = ld_rlx(&p->priority);
 
-	return w->handoffs < HANDOFFS_MAX && !(w->chores & HD__CHOOSE_BY_DOOR) && priority >= w->runq.highest &&
+	return w->handoffs < HD__HANDOFFS_MAX && !(w->chores & HD__CHOOSE_BY_DOOR) && priority >= w->runq.highest &&
 	       priority >= w->running_priority && !hd__is_wanted(w);
 }
 
@@ -280,31 +279,22 @@ struct hd_worker *hd__yield_to(struct hd_worker *w, struct hd_process *p)
 	return likely(p != NULL) ? hd__switch(w, me, p, now) : hd__leave_idle(w, me);
 }
 
-bool hd__may_hand_back(struct hd_worker *w, struct hd_process *joiner)
-{
-	return w->handoffs < HANDOFFS_MAX && !joiner->daemon && w->runq.highest <= joiner->priority &&
-	       !hd__should_stop(ld_acq(&joiner->control));
-}
-
-struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p)
-{
-	w->handoffs++;
-	bump(&w->stats.handoffs, 1);
-	return unlikely((w->chores | p->chores) != 0) ? hd__do_chores(w, p) : p;
-}
-
 void hd__expire(struct hd_worker *w, hd_time now)
 {
 	struct hd__timer due;
 
 	while (hd__timers_take_due(&w->timers, now, &due)) {
-		struct hd_process *blocks = w->sched->table.blocks, *p = &blocks[HD__TIMER_WHOSE(due.order)];
-		if (w->timers.count > 0) { /* have the owner of the next deadline fetched meanwhile */
-			const char *next = (const char *)&blocks[HD__TIMER_WHOSE(w->timers.heap[1].order)];
+		struct hd_process *blocks = w->sched->table.blocks;
+		uint32_t whose = HD__TIMER_WHOSE(due.order);
+		if (w->timers.count > 0) { /* have the owner of the next deadline fetched meanwhile, if it is a process */
+			const char *next = (const char *)&blocks[HD__TIMER_WHOSE(w->timers.heap[1].order) & (HD__SLOTS - 1)];
 			__builtin_prefetch(next);
 			__builtin_prefetch(next + 64);
 		}
-		w->sched->hooks.expired(w, p, HD__TIMER_NUMBER(due.order));
+		if (unlikely(whose >= HD__SLOTS))
+			w->sched->hooks.after_due(w, whose - HD__SLOTS, HD__TIMER_NUMBER(due.order), now);
+		else
+			w->sched->hooks.expired(w, &blocks[whose], HD__TIMER_NUMBER(due.order));
 	}
 }
 
@@ -400,7 +390,9 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 	hd__take_news(w);
 	if (unlikely(w->due.over))
 		return hd__leave_idle(w, me); /* and the worker never comes back to it */
-	if (unlikely(w->resched & HD__POLL_DUE)) {
+	/* Only if the caller goes on: one that was stopped may have been resumed since, and is in the run queue, though it is still on its stack.
+	 * Outside the lane another worker would take it. */
+	if (unlikely(w->resched & HD__POLL_DUE) && me->state == HD_RUNNING) {
 		w->resched &= ~(uint32_t)HD__POLL_DUE;
 		hd__leave(w);
 		hd__look_outside(w);
@@ -409,7 +401,7 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 	if (unlikely(me->chores & HD__BEGIN_QUANTUM && !(w->chores & HD__END_QUANTUM)))
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
-	w->resched &= HD__AT_CALL;
+	w->resched &= HD__AT_CALL | HD__POLL_DUE;
 	if (unlikely(resched & HD__LOOK_ELSEWHERE)) {
 		int best = w->runq.highest;
 		next = hd__take_better(w, best > me->priority || me->state != HD_RUNNING ? best : me->priority);
@@ -453,14 +445,15 @@ int hd_yield(void)
 		return -ENOTSUP;
 	hd__enter(w);
 	struct hd_process *me = w->current;
-	if (unlikely(hd__is_wanted(w) || w->chores != 0)) {
+	int highest = w->runq.highest;
+	if (unlikely((ld_rlx(&w->attention) | w->resched | w->chores) != 0 || highest > w->running_priority)) {
 		w->resched |= HD__GO_TO_TAIL; /* what has come is taken in first, and then it gives way once */
 		hd__leave(hd__attend(w));
 		return 0;
 	}
-	if (w->runq.highest >= me->priority) {
+	if (highest == w->running_priority) {
 		hd_time now = ld_rlx(&w->sched->now);
-		hd__move_at(w, me, HD_READY, now);
+		hd__move_unrecorded(me, HD_RUNNING, HD_READY, now);
 		struct hd_process *next = hd__runq_rotate(&w->runq, me);
 		w->handoffs = 0;
 		if (unlikely(next->chores != 0))

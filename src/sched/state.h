@@ -14,7 +14,7 @@ static inline bool hd__may_move(unsigned from, unsigned to)
 	case HD_RUNNING:
 		return from == HD_READY;
 	case HD_WAITING:
-		return from == HD_RUNNING;
+		return from == HD_RUNNING || from == 0;
 	case HD_SUSPENDED:
 		return from == 0 || from == HD_READY || from == HD_RUNNING || from == HD_WAITING;
 	case HD_ENDED:
@@ -34,6 +34,14 @@ static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsign
 	if (unlikely(w->chores & HD__RECORD))
 		hd__record(w, p, to);
 	st_rel(&p->state, (uint8_t)to); /* release: for hd__describe, see life/info.c */
+	st_rel(&p->since, now);
+}
+
+/* As hd__move_at, of a process that is in the state `from`, when nothing is recorded: w->chores is 0, or hd__do_chores has recorded it. */
+static inline void hd__move_unrecorded(struct hd_process *p, unsigned from, unsigned to, hd_time now)
+{
+	HD_ASSERT(p->state == from && hd__may_move(from, to), "a process changed state in a way that cannot be");
+	st_rel(&p->state, (uint8_t)to);
 	st_rel(&p->since, now);
 }
 

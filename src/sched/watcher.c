@@ -93,6 +93,21 @@ static void look_outside_all(struct hd__sched *sched)
 	*pause = needed ? TICK_IF_IDLE : *pause < TICK_IF_CROWD ? 2 * *pause : *pause;
 }
 
+/* Applies the notes in w's inbox and ends the waits there whose deadline has come. Until w has been told of what is ready then, nothing but
+ * `visits` says that this is so: w may have come to sleep meanwhile (judge_locked in rt/stop.c). */
+static void visit(struct hd__sched *sched, struct hd_worker *w, hd_time now)
+{
+	uint32_t *visits = &sched->watcher.visits;
+
+	st_seq(visits, *visits + 1);
+	if (hd__visit(w, true)) {
+		hd__apply_notes(w);
+		hd__expire(w, now);
+		hd__unvisit(w);
+	}
+	st_seq(visits, *visits + 1);
+}
+
 /* If w has not come by a safe point since we last looked, its notes and deadlines are served: workers that run less than what became
  * ready there are told, and what has been ready behind its runner since then is for a worker that is idle. */
 static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time now)
@@ -100,11 +115,8 @@ static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time
 	uint32_t attention = ld_seq(&w->attention);
 	bool busy = !(attention & HD__ASLEEP), same = busy && ld_rlx(&w->stats.switches) == w->seen.switches;
 
-	if (same && attention & w->seen.attention & (HD__INBOX | HD__ALARM) && hd__visit(w, true)) {
-		hd__apply_notes(w);
-		hd__expire(w, now);
-		hd__unvisit(w);
-	}
+	if (same && attention & w->seen.attention & (HD__INBOX | HD__ALARM))
+		visit(sched, w, now);
 	if (busy && ld_rlx(&w->runq.highest) != 0 && hd__runq_is_ripe(&w->runq, w->seen.arrivals))
 		hd__wake_searcher(sched);
 	w->seen.arrivals = ld_rlx(&w->runq.arrivals);

@@ -22,7 +22,9 @@ struct hd__watcher {
 	hd_time pause;	 /* its own */
 	hd_time outside; /* its own: at most so long between two looks at workers that watch something outside */
 	bool searching;	 /* board.searching was up at its last look; its own */
-	bool quit;	 /* SIGQUIT has come; set by a signal handler on any thread */
+	uint32_t
+		visits; /* to lanes: begun and ended, so that it is odd while one is on; written by it alone, read by workers, seq_cst */
+	bool quit; /* SIGQUIT has come; set by a signal handler on any thread */
 	bool stop;
 	struct hd__thread thread;
 };

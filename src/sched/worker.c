@@ -18,18 +18,12 @@
 #define EVENTS 128	     /* that an idle worker takes at a time */
 #define EVENTS_FEW 32	     /* that a busy one takes, on a process's stack */
 
-static _Thread_local struct hd_worker *self;
+_Thread_local void *hd__own __attribute__((used)); /* the thread's worker; NULL: a plain thread */
 
-/* Not inlined, and opaque to the optimiser: no caller may keep the address of `self` across a switch. */
-__attribute__((noinline)) struct hd_worker *hd__self(void)
+/* Not inlined: the compiler does not see that hd__self loads what this stores. */
+__attribute__((noinline)) void hd__set_self(struct hd_worker *w)
 {
-	__asm__ volatile("");
-	return self;
-}
-
-void hd__set_self(struct hd_worker *w)
-{
-	self = w;
+	hd__own = w;
 }
 
 const struct hd__clock *hd__plain_clock = &hd__os_clock;
@@ -127,7 +121,11 @@ void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to)
 static bool timer_is_live(void *context, uint64_t order)
 {
 	struct hd__sched *sched = context;
-	return ld_rlx(&sched->table.blocks[HD__TIMER_WHOSE(order)].wait) >> HD__WAIT_BITS == HD__TIMER_NUMBER(order);
+	uint32_t whose = HD__TIMER_WHOSE(order);
+
+	if (unlikely(whose >= HD__SLOTS))
+		return sched->hooks.after_is_live(sched, whose - HD__SLOTS, HD__TIMER_NUMBER(order));
+	return ld_rlx(&sched->table.blocks[whose].wait) >> HD__WAIT_BITS == HD__TIMER_NUMBER(order);
 }
 
 int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index)
@@ -142,7 +140,8 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (sched->doors.trace != NULL ? HD__RECORD : 0);
 	w->due.quantum_end = w->due.stop_at = w->due.alarm = HD_FOREVER;
 	w->dispatched = hd__clock(sched);
-	return hd__timers_init(&w->timers, sched->table.capacity, index, sched->nworkers, timer_is_live, sched);
+	uint32_t owners = sched->table.capacity + HD__AFTERS_MAX(&sched->table);
+	return hd__timers_init(&w->timers, owners, index, sched->nworkers, timer_is_live, sched);
 }
 
 void hd__worker_fini(struct hd_worker *w)
@@ -257,7 +256,8 @@ static bool idle(struct hd_worker *w, hd_time first)
 	deliver(w, events, n);
 	hd__leave(w);
 	w->dispatched = ld_rlx(&sched->now);
-	hd__watcher_need(&sched->watcher, w->due.alarm < HD__BUSY ? w->due.alarm : HD__BUSY);
+	hd_time alarm = ld_rlx(&w->due.alarm);
+	hd__watcher_need(&sched->watcher, alarm < HD__BUSY ? alarm : HD__BUSY);
 	return until != 0;
 }
 

@@ -15,6 +15,7 @@
 #include "sched/runq.h"
 #include "sched/search.h"
 #include "sched/watcher.h"
+#include "own.h"
 #include "timer/timers.h"
 
 /* What a worker may be told. Three words, by the threads that may write them.
@@ -60,7 +61,7 @@ enum {
  *   ALARM_IS_LATE    a deadline before `alarm` was added
  *   END_QUANTUM      the runner has a quantum
  *   RECORD           every change of state is traced
- *   START            the process has no stack yet
+ *   START            the process has no stack: it has not run yet, or is a machine between two turns
  *   BEGIN_QUANTUM    the process's policy has quanta
  *   CARRY            always, if there is a runtime whose state for each thread is carried along (arch/carry.h) */
 enum {
@@ -74,9 +75,14 @@ enum {
 	HD__CARRY = 128
 };
 
+/* Owners of deadlines: processes, and from HD__SLOTS on messages that are sent at a time. */
+#define HD__AFTERS_MAX(table) ((table)->capacity / 4)
+
 struct hd__sched;
 struct hd__pool;
 struct hd__case_ops;
+struct hd__loans;
+struct hd__behaviour;
 
 /* What the simulator replaces; handed in at start. */
 struct hd__doors {
@@ -98,13 +104,22 @@ struct hd__doors {
 /* What the rooms above put in, so that includes point downwards. Set by rt/. */
 struct hd__hooks {
 	void (*begin)(void *process);					 /* the first function on a process's stack */
+	void (*turn)(struct hd_process *me);				 /* of a machine's; outside the lane; does not return */
+	/* A behaviour's turn, to its end; outside the lane. Answers its worker, inside whose lane it is then; *next: runs next, or NULL. */
+	struct hd_worker *(*behave)(struct hd_process *me, struct hd_process **next);
 	void (*cannot_start)(struct hd_worker *w, struct hd_process *p); /* no memory for its stack; called idle */
 	void (*expired)(struct hd_worker *w, struct hd_process *p, uint64_t number); /* the deadline of its wait has come */
 	void (*stalled)(struct hd_worker *w, struct hd_process *p, bool for_good);   /* its wait is over, and it is suspended */
+	/* Messages that are sent at a time (port/after.c), by their slot: whether the deadline with this number is one's; it has come, at
+	 * `now` or before. Inside the lane of w. */
+	bool (*after_is_live)(struct hd__sched *sched, uint32_t slot, uint64_t number);
+	void (*after_due)(struct hd_worker *w, uint32_t slot, uint64_t number, hd_time now);
 	void (*unwind)(struct hd_process *me, enum hd_end_kind kind); /* the runner ends, outside its lane; does not return */
 	/* Priority inheritance (sync/inherit.c). */
 	uint64_t (*find_boost)(struct hd__sched *sched, struct hd_process *p);
 	hd_pid (*boosts)(struct hd__sched *sched, struct hd_process *p);
+	int (*behaviour_boost)(const struct hd_process *p); /* what waits for the cowns of p, a behaviour */
+	void (*loans_end)(struct hd__sched *sched, struct hd_process *p); /* p, which has just died, is lent something */
 	void (*blocked)(struct hd_worker *w, struct hd_process *me); /* config.deadlock: it is about to wait for an owner */
 	void (*owner_ended)(struct hd_worker *w);		     /* config.deadlock: a process has ended; inside the lane */
 	void (*learn)(struct hd_process *p);			     /* hd__tells: p goes on: what has happened before that */
@@ -118,13 +133,14 @@ struct hd__hooks {
 	const struct hd__case_ops *receive_case; /* and over ports */
 	/* hd_spawn_with, with a port, a link or a watch; outside the lane. */
 	hd_pid (*spawn_tied)(struct hd__sched *sched, const struct hd_spawn *how, hd_entry entry, void *arg);
-	void (*call_refused)(struct hd__sched *sched, struct hd_process *me,
-			     hd_pid to); /* config.deadlock: it would close a circle */
+	/* config.deadlock: a call of p's would close a circle: `by` p itself, or by the process that passes it on; 0: a plain thread does. */
+	void (*call_refused)(struct hd__sched *sched, struct hd_process *p, hd_pid by, hd_pid to);
 };
 
 /* Counters with one writer; see struct hd_stats. */
 struct hd__counters {
 	uint64_t births, ends; /* of processes that are not daemons: see hd__nobody_counts */
+	uint64_t whens, over; /* behaviours that were made here; that were over here: see hd_quiesce */
 	uint64_t spawned, ended, switches, from_idle, handoffs, preemptions, expired_quanta, remote_wakes, timeouts, idles,
 		woken, steals, stolen;
 };
@@ -132,11 +148,26 @@ struct hd__counters {
 /* After how many switches a worker looks at the clock by itself: see hd__look_up. */
 #define HD__LOOK_EVERY 64
 
-/* Letters that are not in use (port/letter.c). */
+/* Letters that are not in use (port/letter.c): a stack of each kind, which grows downwards. Zeroed, it has no letters, and no room for any. Addresses, not a
+ * list: a letter that another worker has used last is asked for some letters before it is needed, and not by the one before it. */
+#define HD__LETTER_KINDS 3
+#define HD__STORE_MAX 128
+#define HD__STORE_AHEAD 4
+struct hd__letter;
+struct hd__store {
+	size_t room;							 /* for so many letters more */
+	struct hd__letter *letters[HD__STORE_MAX + 1 + HD__STORE_AHEAD]; /* from [room] on; then NULL */
+};
 struct hd__letters {
-	struct hd__link *first;
-	unsigned count;
+	struct hd__store stores[HD__LETTER_KINDS + 1]; /* the last one, for letters that have no store, is never used */
 	int64_t live; /* letters that this worker has given out, less those that came back to it (*) */
+};
+
+/* Memory of behaviours that are over (when/when.c), by its size. */
+#define HD__SPARE_SIZES 2
+struct hd__spares {
+	struct hd__behaviour *first[HD__SPARE_SIZES];
+	unsigned count[HD__SPARE_SIZES];
 };
 
 /* How a lane is entered, and what other workers are told of it: see sched/lane.h. */
@@ -161,7 +192,6 @@ struct hd__due {
 struct hd__surplus {
 	uint32_t calls; /* with something ready, until it looks again */
 	uint8_t every;	/* it looks after so many at least */
-	bool found;	/* there is surplus: a worker is to be woken */
 	bool crowded;	/* when it last looked, more than one process was ready at the highest level; */
 	uint64_t turn;	/* there had been so many switches */
 };
@@ -176,8 +206,6 @@ struct hd_worker {
 	uint32_t resched __attribute__((aligned(64)));
 	int running_priority; /* of `current`; 0 when idle; as in board.running (hd__set_level) */
 	struct hd_process *current;
-	unsigned char *
-		release; /* the lock of the queue in which the leaving process waits, for the next stack to release; else NULL */
 	uint32_t chores;
 	uint32_t handoffs;   /* in a row */
 	int *errno_location; /* of this kernel thread */
@@ -203,6 +231,7 @@ struct hd_worker {
 	struct hd__outside *watched; /* what its poller watches for it; NULL: nothing. Set once, by its own thread (*) */
 	struct hd__ring *ring;	     /* io/ring.h; NULL: none yet. Set once, by its own thread (*) */
 	struct hd__letters letters;  /* its own thread's */
+	struct hd__spares spares;    /* its own thread's */
 	struct hd__search search;
 	struct hd__counters stats;
 	struct hd__thread thread; /* of all but the first */
@@ -222,6 +251,7 @@ struct hd__sched {
 	unsigned stack_class; /* of config.stack_size */
 	unsigned nworkers;
 	struct hd__table table;
+	struct hd__loans *loans; /* one for each block of the table (sync/lend.c) */
 	struct hd__watcher watcher;
 	bool watched;	 /* there is a watcher */
 	unsigned calm;	 /* entries without a visit after which a lane is biased, at first; 0: none ever is */
@@ -243,13 +273,18 @@ struct hd__sched {
 	uint64_t stuck_switches; /* how many switches there had been then */
 	hd_time count_threads_at; /* when to ask again how many kernel threads there are */
 
-	unsigned char ties_lock;  /* of all links and watches (port/tie.c) */
-	unsigned char names_lock; /* of all names of ports */
-	struct hd__names *names;  /* port/name.c; NULL: none yet */
+	unsigned char ties_lock;   /* of all links and watches (port/tie.c) */
+	unsigned char names_lock;  /* of all names of ports */
+	struct hd__names *names;   /* port/name.c; NULL: none yet */
+	struct hd__afters *afters; /* port/after.c; NULL: none yet; set once, by any thread */
 	unsigned char unread_lock;
 	struct hd__link *unread; /* letters to be dropped when no process runs any more (port/mailbox.c); under unread_lock */
 	struct hd__io *io;	 /* what the poller knows of descriptors; NULL: nothing yet; set once, by any thread */
 	struct hd__pool *pool;	 /* io/pool.h */
+	struct hd__signal_ports *signal_ports; /* signal/port.c; NULL: none yet; set once, by any thread */
+	struct hd_waitq quiet;		       /* hd_quiesce (when/quiesce.c): its waiters; */
+	unsigned quiescers;		       /* how many calls have begun, and not returned; any thread, atomically; */
+	uint64_t whens, over;		       /* behaviours that plain threads made, ended; atomically */
 	struct hd__board board;
 	struct hd__stacks stacks[HD__STACK_MAX_CLASS + 1];
 	struct hd_worker workers[];
@@ -257,7 +292,10 @@ struct hd__sched {
 
 /* The calling thread's worker; NULL on a plain thread. The only source of worker identity. The answer from before a switch is of
  * no use after it: the process may have moved. */
-struct hd_worker *hd__self(void);
+static inline struct hd_worker *hd__self(void)
+{
+	return hd__arch_own();
+}
 
 /* The calling thread is w's from now on; NULL: it is a plain thread. */
 void hd__set_self(struct hd_worker *w);

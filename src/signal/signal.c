@@ -15,6 +15,7 @@
 #include "io/fd.h"
 #include "os/signal.h"
 #include "sched/lane.h"
+#include "signal/signal.h"
 
 struct wait {
 	struct hd__op op;
@@ -47,6 +48,26 @@ static void tell_workers(struct hd__sched *sched)
 		hd__raise(&sched->workers[i], HD__OUTSIDE);
 }
 
+int hd__signals_await(struct hd__sched *sched, hd__signals set)
+{
+	bool first;
+	int err = hd__os_signals_await(set, &first);
+
+	if (err == 0 && first)
+		tell_workers(sched);
+	return err;
+}
+
+struct hd_signal hd__signal_of(const siginfo_t *info)
+{
+	return (struct hd_signal){ .signo = info->si_signo,
+				   .code = info->si_code,
+				   .pid = info->si_pid,
+				   .uid = info->si_uid,
+				   .status = info->si_signo == SIGCHLD ? info->si_status : 0,
+				   .value = (intptr_t)info->si_value.sival_ptr };
+}
+
 static void close_it(void *fd)
 {
 	hd_close(*(int *)fd);
@@ -71,18 +92,17 @@ static ssize_t wait_for_one(struct wait *wait, hd_time until)
 static int wait_for(const sigset_t *set, siginfo_t *info, hd_time until)
 {
 	struct wait wait = { .set = set != NULL ? from_sigset(set) : 0, .info = info };
-	bool first;
 
 	if (hd__self() == NULL)
 		return -ENOTSUP;
 	int err = hd__io_begin(until);
 	if (err != 0)
 		return err;
-	err = hd__os_signals_await(wait.set, &first);
+	err = hd__signals_await(hd__self()->sched, wait.set);
+	if (err == 0 && wait.set & hd__signals_with_port(hd__self()->sched))
+		err = -EBUSY;
 	if (err != 0)
 		return err;
-	if (first)
-		tell_workers(hd__self()->sched);
 	int signal = hd__os_signal_take(wait.set, info);
 	if (signal == -EAGAIN && until <= 0)
 		signal = -ETIMEDOUT;
@@ -97,12 +117,7 @@ int hd_sigwaitinfo(const sigset_t *set, struct hd_signal *info, hd_time until)
 	int err = wait_for(set, &got, until);
 
 	if (err == 0 && info != NULL)
-		*info = (struct hd_signal){ .signo = got.si_signo,
-					    .code = got.si_code,
-					    .pid = got.si_pid,
-					    .uid = got.si_uid,
-					    .status = got.si_signo == SIGCHLD ? got.si_status : 0,
-					    .value = (intptr_t)got.si_value.sival_ptr };
+		*info = hd__signal_of(&got);
 	return err;
 }
 

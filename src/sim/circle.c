@@ -19,7 +19,9 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "port/port.h"
 #include "sched/sched.h"
+#include "sync/sync.h"
 
 #define FRAMES_MAX 1024 /* processes whose frames are remembered; with more, no circle is found */
 #define LONG 4000	/* steps for which a circle must have gone on: heddle's own patience is over then (sync/mutex.c) */
@@ -156,6 +158,12 @@ static unsigned list_own(const struct hd_worker *w, struct range *out)
 	out[n++] = range(sched, sizeof *sched + sched->nworkers * sizeof *w);
 	out[n++] = range(sched->table.blocks, sched->table.capacity * sizeof *sched->table.blocks);
 	out[n++] = range(w->timers.heap - 2, (w->timers.capacity + 4) * sizeof *w->timers.heap);
+	size_t size;
+	const void *loans = hd__loans_memory(sched, &size);
+	out[n++] = range(loans, size);
+	const void *afters = hd__afters_memory(sched, &size);
+	if (afters != NULL)
+		out[n++] = range(afters, size);
 	for (unsigned i = HD__STACK_MIN_CLASS; i <= HD__STACK_MAX_CLASS; i++)
 		if (sched->stacks[i].base != NULL) {
 			out[n++] = range(sched->stacks[i].base, sched->stacks[i].reserved);

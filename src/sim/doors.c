@@ -313,7 +313,7 @@ static void tell(struct hd_worker *w, struct hd_process *me, const struct hd_pro
 		if (me->state == HD_WAITING && hd__edge_of(w->sched, me, &edge) && edge.holder > 0)
 			e->holder = edge.holder;
 		memcpy(e->name, me->name, sizeof e->name);
-		e->entry = (uintptr_t)me->entry;
+		e->entry = hd__entry_of(me);
 		s.inside = true;
 		int n = backtrace(frames, HD__SIM_FRAMES);
 		s.inside = false;
@@ -323,7 +323,7 @@ static void tell(struct hd_worker *w, struct hd_process *me, const struct hd_pro
 	}
 	if (next != NULL) {
 		memcpy(e->next_name, next->name, sizeof e->next_name);
-		e->next_entry = (uintptr_t)next->entry;
+		e->next_entry = hd__entry_of(next);
 	}
 }
 
@@ -501,7 +501,7 @@ static uint32_t left_over(const struct hd__sched *sched)
 	uint32_t n = 0;
 
 	for (uint32_t slot = 1; slot < sched->table.made; slot++) /* but for main, which hd_run joins */
-		n += sched->table.blocks[slot].state == HD_ENDED && !sched->table.blocks[slot].daemon;
+		n += sched->table.blocks[slot].state == HD_ENDED && !(sched->table.blocks[slot].nature & HD__DAEMON);
 	return n;
 }
 

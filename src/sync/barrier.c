@@ -2,7 +2,8 @@
  *
  * Owns:       struct hd_barrier.
  * Invariant:  `arrived` is the number of waiters in the queue whose number is `round`. When the last caller comes, the next round
- *             begins, and all who wait for the old one are let go, also one whose deadline comes before that has been done: its wait succeeds.
+ *             begins, and all that wait for the old one are let go, also one whose deadline comes, or that is cancelled or terminated,
+ *             before that has been done: its wait succeeds, and a termination ends it at its next cancellation point.
  * Locking:    the wait queue's lock guards all of it.
  * Callers:    a process or a plain thread. */
 #include <errno.h>
@@ -46,7 +47,11 @@ int hd_barrier_wait(struct hd_barrier *b, hd_time until)
 		return 1;
 	}
 	b->arrived++;
-	struct hd_waiter x = { .ops = &ops, .number = b->round };
+	struct hd_waiter x = { .ops = &ops, .number = b->round, .rules = HD__HEEDS_LATER };
 	err = hd__park_as(w, &x, &b->waiters, until, HD_WAIT_BARRIER, NULL);
-	return x.data != NULL ? 0 : err;
+	if (x.data != NULL)
+		return 0;
+	if (err == -ECANCELED)
+		hd__heed(); /* does not return if the caller must end */
+	return err;
 }

@@ -1,8 +1,8 @@
-/* sync/inherit.c - priority inheritance: the owner of a mutex runs with at least the priority of its waiters.
+/* sync/inherit.c - priority inheritance: a process runs with at least the priority of those that wait for its mutexes or its answers.
  *
  * Owns:       the boost in the control word, but for the one that a terminated process has until it is dead.
- * Invariant:  a process's boost is the highest priority among the waiters for the HD_INHERIT mutexes that it has, or it has been
- *             asked to find it anew (HD__REBOOST). It finds it from nothing, so it does not matter what changed or how often.
+ * Invariant:  a process's boost is the highest priority among the waiters for the HD_INHERIT mutexes that it has, and what its callers lend
+ *             it (lend.c), or it has been asked to find it anew (HD__REBOOST). It finds it from nothing, so it does not matter what changed or how often.
  * Locking:    finding it takes the lock of each mutex, one at a time, for a look at its highest waiter (rank.c). It is done on the home worker, whose process cannot run
  *             meanwhile: so the mutexes that it has, or waits for, exist.
  *
@@ -43,10 +43,16 @@ uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p)
 	uint64_t control = and_acq_rel(&p->control, ~(uint64_t)HD__REBOOST),
 		 after; /* before we look: what changes then asks again */
 	struct hd_mutex *given = wanted_by(p);
-	int boost = 0;
+	int boost = hd__lent(sched, p), queued = p->nature & HD__BEHAVIOUR ? sched->hooks.behaviour_boost(p) : 0;
 
-	if (given != NULL && given->flags & HD_INHERIT && ld_rlx(&given->owner) == hd__pid(&sched->table, p))
-		boost = highest_waiter(given);
+	if (queued > boost)
+		boost = queued;
+
+	if (given != NULL && given->flags & HD_INHERIT && ld_rlx(&given->owner) == hd__pid(&sched->table, p)) {
+		int highest = highest_waiter(given);
+		if (highest > boost)
+			boost = highest;
+	}
 	for (struct hd_mutex *m = p->inner != NULL ? p->inner->held : NULL; m != NULL; m = m->next_held) {
 		int highest = highest_waiter(m);
 		if (highest > boost)
@@ -64,15 +70,16 @@ uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p)
  * waits; the waker says why, then looks at the priority (hd__rank). All four are sequentially consistent: one of the two sees the other. */
 hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p)
 {
+	if (p->state == HD_WAITING && p->waiter != NULL && ld_rlx(&p->waiter->why) == HD_WAIT_CALL)
+		return hd__lend_anew(sched, p);
 	struct hd_mutex *m = p->state == HD_WAITING ? wanted_by(p) : NULL;
-
 	if (m == NULL)
 		return 0;
 	struct hd__ranked *x = (struct hd__ranked *)p->waiter;
 	hd__waitq_lock(&m->waiters);
 	if (x->level != 0) {
-		hd__unrank(m, x);
-		hd__rank(m, x);
+		hd__unrank(&m->highest, x);
+		hd__rank(&m->highest, x);
 	}
 	int64_t owner = m->flags & HD_INHERIT ? m->owner : 0;
 	hd__waitq_unlock(&m->waiters);

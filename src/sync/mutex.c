@@ -84,7 +84,7 @@ static void waiter_left(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_mutex *m = mutex_of(x);
 
-	hd__unrank(m, (struct hd__ranked *)x);
+	hd__unrank(&m->highest, (struct hd__ranked *)x);
 	boost_owner(w, m);
 	hd__waitq_unlock(&m->waiters);
 }
@@ -197,7 +197,7 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 		x.waiter.process = w != NULL ? w->current : NULL;
 		x.waiter.ops = &ranked_ops;
 		x.waiter.boosts = m->flags & HD_INHERIT && m->owner > 0;
-		hd__rank(m, &x);
+		hd__rank(&m->highest, &x);
 		boost_owner(w, m);
 	}
 	int err = hd__park_as(w, &x.waiter, &m->waiters, until, why, NULL);
@@ -206,19 +206,10 @@ static int wait_for(struct hd_worker *w, struct hd_mutex *m, int64_t me, unsigne
 	return err;
 }
 
-int hd_mutex_lock(struct hd_mutex *m, hd_time until)
+/* The call, under the lock, which it releases. */
+__attribute__((noinline)) static int lock_locked(struct hd_worker *w, struct hd_mutex *m, int64_t me, hd_time until)
 {
-	struct hd_worker *w = hd__self();
-
-	if (hd__is_duration(until))
-		return -EINVAL;
-	if (likely(w != NULL)) {
-		hd__enter(w);
-		w = hd__safe_point(w);
-	}
-	int64_t me = hd__owner_self(w);
-	hd__waitq_lock(&m->waiters);
-	if (likely(m->owner == 0)) {
+	if (m->owner == 0) {
 		own_locked(m, me, 1);
 		hd__waitq_unlock(&m->waiters);
 		hd__leave_quietly(w);
@@ -234,6 +225,35 @@ int hd_mutex_lock(struct hd_mutex *m, hd_time until)
 		return err;
 	}
 	return wait_for(w, m, me, 1, until, HD_WAIT_MUTEX);
+}
+
+__attribute__((noinline)) static int lock_slowly(struct hd_mutex *m, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (hd__is_duration(until))
+		return -EINVAL;
+	if (w != NULL) {
+		hd__enter(w);
+		w = hd__safe_point(w);
+	}
+	hd__waitq_lock(&m->waiters);
+	return lock_locked(w, m, hd__owner_self(w), until);
+}
+
+int hd_mutex_lock(struct hd_mutex *m, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(!hd__begin_at_once(w, &m->waiters, until)))
+		return hd__keep_frame(lock_slowly(m, until));
+	int64_t me = hd__owner_self(w);
+	if (unlikely(m->owner != 0 || m->flags & HD_INHERIT))
+		return lock_locked(w, m, me, until);
+	own_locked(m, me, 1);
+	hd__waitq_unlock(&m->waiters);
+	hd__leave(w);
+	return 0;
 }
 
 int hd_mutex_try_lock(struct hd_mutex *m)
@@ -261,12 +281,12 @@ __attribute__((noinline)) static struct hd_waiter *claim_next(struct hd_worker *
 		do {
 			if ((x = (struct hd_waiter *)m->highest) == NULL)
 				break;
-			hd__unrank(m, m->highest);
+			hd__unrank(&m->highest, m->highest);
 		} while (!hd__waitq_claim_one(w, &m->waiters, x, HD__GRANTED));
 	} else if (has_order(m)) {
 		x = hd__waitq_claim(w, &m->waiters, HD__GRANTED);
 		if (x != NULL && is_ranked(m))
-			hd__unrank(m, (struct hd__ranked *)x);
+			hd__unrank(&m->highest, (struct hd__ranked *)x);
 	} else {
 		while ((x = first_that_comes(m)) != NULL && !hd__waitq_claim_one(w, &m->waiters, x, HD__GRANTED))
 			;
@@ -337,13 +357,10 @@ static struct hd_waiter *release(struct hd_worker *w, struct hd_mutex *m, bool w
 	return next;
 }
 
-int hd_mutex_unlock(struct hd_mutex *m)
+/* The call, under the lock, which it releases. */
+__attribute__((noinline)) static int unlock_locked(struct hd_worker *w, struct hd_mutex *m, int64_t me)
 {
-	struct hd_worker *w = hd__enter_call();
-	int64_t me = hd__owner_self(w);
-
-	hd__waitq_lock(&m->waiters);
-	if (unlikely(m->owner != me)) {
+	if (m->owner != me) {
 		hd__waitq_unlock(&m->waiters);
 		hd__leave_quietly(w);
 		return -EPERM;
@@ -356,6 +373,29 @@ int hd_mutex_unlock(struct hd_mutex *m)
 		if (next != NULL)
 			hd__unpark_claimed(w, next);
 	}
+	hd__leave_call(w);
+	return 0;
+}
+
+__attribute__((noinline)) static int unlock_slowly(struct hd_mutex *m)
+{
+	struct hd_worker *w = hd__enter_call();
+
+	hd__waitq_lock(&m->waiters);
+	return unlock_locked(w, m, hd__owner_self(w));
+}
+
+int hd_mutex_unlock(struct hd_mutex *m)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(!hd__enter_at_once(w, &m->waiters)))
+		return hd__keep_frame(unlock_slowly(m));
+	int64_t me = hd__owner_self(w);
+	if (unlikely(m->owner != me || m->depth != 1 || m->waiters.head != NULL || m->waking != 0 || m->flags & HD_INHERIT))
+		return unlock_locked(w, m, me);
+	own_locked(m, 0, 0);
+	hd__waitq_unlock(&m->waiters);
 	hd__leave_call(w);
 	return 0;
 }
@@ -419,7 +459,7 @@ void hd__mutex_pass_to(struct hd_worker *w, struct hd_mutex *m, struct hd_waiter
 	if (m->owner != 0 || m->waking != 0) { /* in its turn: it does not wake to wait again */
 		hd__waitq_link(&m->waiters, x, HD__MOVED);
 		if (unlikely(is_ranked(m))) {
-			hd__rank(m, (struct hd__ranked *)x);
+			hd__rank(&m->highest, (struct hd__ranked *)x);
 			boost_owner(w, m);
 		}
 		hd__waitq_unlock(&m->waiters);

@@ -46,6 +46,13 @@ static int settle(struct hd_worker *w, hd_promise *p, uint8_t state, void *value
 	p->value = value;
 	p->err = err;
 	st_rel(&p->state, state); /* pairs with state_of's acquire */
+	if (likely(p->waiters.head == p->waiters.tail)) { /* there is one waiter, or none */
+		struct hd_waiter *x = hd__waitq_claim(w, &p->waiters, HD__GRANTED);
+		hd__waitq_unlock(&p->waiters); /* p is not touched from here on: x may release it */
+		if (x != NULL)
+			hd__unpark_claimed(w, x);
+		return 0;
+	}
 	add_rlx(&p->refs, 1);	  /* a waiter that is told first may release the last reference while others are being told */
 	hd__waitq_serve_all(w, &p->waiters, HD__GRANTED, NULL);
 	hd_promise_release(p);
@@ -128,6 +135,14 @@ static void maker_ended(struct hd__mourner *mourner, struct hd_worker *w, const 
 	hd_promise_release(p);
 }
 
+static const struct hd__mourner_ops maker_ops = { .ended = maker_ended };
+
+struct hd__mourner *hd__promise_mourner(hd_promise *p)
+{
+	p->mourner.ops = &maker_ops;
+	return &p->mourner;
+}
+
 /* Spawns the process that will set p. NULL, and p is gone, when that cannot be. */
 static hd_promise *spawn_for(hd_promise *p, const struct hd_spawn *given, hd_entry entry, void *arg)
 {
@@ -137,9 +152,8 @@ static hd_promise *spawn_for(hd_promise *p, const struct hd_spawn *given, hd_ent
 
 	how.detached = true;
 	if (p != NULL && caller.sched != NULL) {
-		p->mourner = (struct hd__mourner){ .ended = maker_ended };
 		p->refs = 2;
-		pid = hd__spawn_mourned(caller, &how, &p->mourner, entry, arg);
+		pid = hd__spawn_mourned(caller, &how, hd__promise_mourner(p), entry, arg);
 		if (pid < 0)
 			p->refs = 1;
 		else

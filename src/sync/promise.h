@@ -22,6 +22,9 @@ struct hd_promise {
 	void *arg;
 };
 
+/* The end of a process will settle p, and release a reference to it: what is to hear of that end. */
+struct hd__mourner *hd__promise_mourner(hd_promise *p);
+
 /* What is known of one that is not pending. */
 static inline int hd__promise_result(const hd_promise *p, void **value)
 {

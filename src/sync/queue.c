@@ -25,6 +25,7 @@
 struct hd_queue {
 	struct hd_waitq waiters; /* all to take, when it is empty; or all to put, when it is full */
 	bool closed;
+	bool plain; /* open, without an order, and its items have the size of a pointer */
 	size_t item_size;
 	size_t capacity; /* ANY_NUMBER; 0: a rendezvous */
 	size_t room;	 /* items that `items` has room for */
@@ -72,7 +73,9 @@ static hd_queue *new_queue(size_t item_size, size_t capacity, size_t room, bool 
 
 	if (q == NULL)
 		return NULL;
-	*q = (hd_queue){ .item_size = item_size, .capacity = capacity, .room = room };
+	*q = (hd_queue){
+		.item_size = item_size, .capacity = capacity, .room = room, .plain = item_size == sizeof(void *) && !ordered
+	};
 	q->items = new_room(q, room, ordered, &q->heap);
 	if (q->items != NULL)
 		return q;
@@ -119,11 +122,11 @@ static inline void copy(const hd_queue *q, void *to, const void *from)
 		hd__copy(to, from, q->item_size);
 }
 
-/* The place of the i-th item. */
-static inline unsigned char *at(const hd_queue *q, size_t i)
+/* The place of the i-th item; `size` is q->item_size. */
+static inline unsigned char *at(const hd_queue *q, size_t i, size_t size)
 {
 	size_t place = q->first + i;
-	return q->items + (place < q->room ? place : place - q->room) * q->item_size;
+	return q->items + (place < q->room ? place : place - q->room) * size;
 }
 
 /* Under the lock: whether the call need not wait. A queue without capacity may need more room first. A rendezvous that is open answers no:
@@ -195,7 +198,7 @@ __attribute__((always_inline)) static inline int put_locked(struct hd_worker *w,
 		put_in_order_locked(q, item);
 		return 0;
 	}
-	copy(q, at(q, q->count), item);
+	copy(q, at(q, q->count, q->item_size), item);
 	st_rlx(&q->count, q->count + 1);
 	return 0;
 }
@@ -226,7 +229,7 @@ __attribute__((always_inline)) static inline int take_locked(struct hd_worker *w
 	if (++q->first == q->room)
 		q->first = 0;
 	if (q->waiters.head != NULL && (*woken = hd__waitq_claim(w, &q->waiters, HD__GRANTED)) != NULL)
-		copy(q, at(q, q->count - 1), (*woken)->data); /* it was full, and is again */
+		copy(q, at(q, q->count - 1, q->item_size), (*woken)->data); /* it was full, and is again */
 	else
 		st_rlx(&q->count, q->count - 1);
 	return 0;
@@ -335,38 +338,93 @@ __attribute__((noinline)) static int wait_to_take(struct hd_worker *w, hd_queue 
 	return hd__park_as(w, &x, &q->waiters, until, HD_WAIT_NEXT, NULL);
 }
 
-int hd_queue_put(hd_queue *q, const void *item, hd_time until)
+/* The call, under the lock, which it releases. */
+__attribute__((noinline)) static int put_anyhow(struct hd_worker *w, hd_queue *q, const void *item, hd_time until)
 {
-	struct hd_worker *w;
 	struct hd_waiter *woken;
-	int err = hd__begin_wait(&w, until);
 
-	if (err != 0)
-		return err;
-	hd__waitq_lock(&q->waiters);
 	if (!can_put_locked(q))
 		return wait_to_put(w, q, item, until);
 	if (unlikely(q->count == q->room || is_ordered(q)))
 		return put_slowly(w, q, item);
-	err = put_locked(w, q, item, false, &woken);
+	int err = put_locked(w, q, item, false, &woken);
 	return finish(w, q, err, woken);
 }
 
-int hd_queue_next(hd_queue *q, void *item, hd_time until)
+__attribute__((noinline)) static int take_anyhow(struct hd_worker *w, hd_queue *q, void *item, hd_time until)
+{
+	struct hd_waiter *woken;
+
+	if (!can_take_locked(q))
+		return wait_to_take(w, q, item, until);
+	if (unlikely(is_ordered(q)))
+		return take_slowly(w, q, item);
+	int err = take_locked(w, q, item, false, &woken);
+	return finish(w, q, err, woken);
+}
+
+/* The call, from its beginning. */
+__attribute__((noinline)) static int begin_to_put(hd_queue *q, const void *item, hd_time until)
 {
 	struct hd_worker *w;
-	struct hd_waiter *woken;
 	int err = hd__begin_wait(&w, until);
 
 	if (err != 0)
 		return err;
 	hd__waitq_lock(&q->waiters);
-	if (!can_take_locked(q))
-		return wait_to_take(w, q, item, until);
-	if (unlikely(is_ordered(q)))
-		return take_slowly(w, q, item);
-	err = take_locked(w, q, item, false, &woken);
-	return finish(w, q, err, woken);
+	return put_anyhow(w, q, item, until);
+}
+
+__attribute__((noinline)) static int begin_to_take(hd_queue *q, void *item, hd_time until)
+{
+	struct hd_worker *w;
+	int err = hd__begin_wait(&w, until);
+
+	if (err != 0)
+		return err;
+	hd__waitq_lock(&q->waiters);
+	return take_anyhow(w, q, item, until);
+}
+
+/* Nearly always: a pointer or a number comes into the ring, or goes to a process that waits for it here. */
+int hd_queue_put(hd_queue *q, const void *item, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(!hd__begin_wait_at_once(w, &q->waiters, until)))
+		return hd__keep_frame(begin_to_put(q, item, until));
+	if (unlikely(!q->plain || q->count >= q->room))
+		return put_anyhow(w, q, item, until);
+	if (q->waiters.head != NULL) {
+		struct hd_waiter *x = hd__waitq_claim_here(w, &q->waiters);
+		if (unlikely(x == NULL))
+			return put_anyhow(w, q, item, until);
+		memcpy(x->data, item, sizeof(void *));
+		hd__waitq_unlock(&q->waiters);
+		return hd__wake_and_leave(w, x->process);
+	}
+	memcpy(at(q, q->count, sizeof(void *)), item, sizeof(void *));
+	st_rlx(&q->count, q->count + 1);
+	hd__waitq_unlock(&q->waiters);
+	hd__leave_call(w);
+	return 0;
+}
+
+int hd_queue_next(hd_queue *q, void *item, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(!hd__begin_wait_at_once(w, &q->waiters, until)))
+		return hd__keep_frame(begin_to_take(q, item, until));
+	if (unlikely(!q->plain || q->count == 0 || q->waiters.head != NULL))
+		return take_anyhow(w, q, item, until);
+	memcpy(item, at(q, 0, sizeof(void *)), sizeof(void *));
+	if (++q->first == q->room)
+		q->first = 0;
+	st_rlx(&q->count, q->count - 1);
+	hd__waitq_unlock(&q->waiters);
+	hd__leave_call(w);
+	return 0;
 }
 
 int hd_queue_try_put(hd_queue *q, const void *item)
@@ -386,7 +444,7 @@ int hd_queue_peek(hd_queue *q, void *item)
 	hd__waitq_lock(&q->waiters);
 	int err = q->count > 0 ? 0 : q->closed ? -EPIPE : -EAGAIN;
 	if (err == 0)
-		copy(q, item, is_ordered(q) ? q->items + q->heap[0].slot * q->item_size : at(q, 0));
+		copy(q, item, is_ordered(q) ? q->items + q->heap[0].slot * q->item_size : at(q, 0, q->item_size));
 	return finish_slowly(w, q, err, NULL);
 }
 
@@ -477,6 +535,7 @@ int hd_queue_close(hd_queue *q)
 	hd__waitq_lock(&q->waiters);
 	int err = q->closed ? -EALREADY : 0;
 	st_rlx(&q->closed, true);
+	q->plain = false;
 	hd__waitq_serve_all(w, &q->waiters, HD__CLOSED, NULL);
 	hd__leave_call(w);
 	return err;

@@ -3,7 +3,7 @@
  * Owns:       struct hd_semaphore.
  * Invariant:  excess > 0 implies that there are no undecided waiters: a signal is either handed to the first waiter that
  *             timeout and cancel have not taken, or kept; never both, never neither.
- * Locking:    the wait queue's own lock guards the queue and `excess`; hd__park drops it once the caller is off its stack.
+ * Locking:    the wait queue's own lock guards the queue and `excess`; hd__park releases it when the caller can be claimed.
  * Callers:    wait: a process or a plain thread. signal: any thread. signal_from_handler: any thread, any signal handler. */
 #include <errno.h>
 #include <heddle/cancel.h>
@@ -18,22 +18,34 @@ void hd_semaphore_init(struct hd_semaphore *s, unsigned n)
 	*s = (struct hd_semaphore){ .excess = n };
 }
 
-int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
+/* Under the lock: takes a signal, or waits for one. */
+__attribute__((always_inline)) static inline int take(struct hd_worker *w, struct hd_semaphore *s, hd_time until)
+{
+	if (s->excess == 0)
+		return hd__park(w, &s->waiters, until, HD_WAIT_SEMAPHORE);
+	st_rlx(&s->excess, s->excess - 1);
+	hd__waitq_unlock(&s->waiters);
+	hd__sync_got(w);
+	return 0;
+}
+
+__attribute__((noinline)) static int wait_slowly(struct hd_semaphore *s, hd_time until)
 {
 	struct hd_worker *w;
 	int err = hd__begin_wait(&w, until);
 
-	if (unlikely(err != 0))
+	if (err != 0)
 		return err;
 	hd__waitq_lock(&s->waiters);
-	if (s->excess > 0) {
-		st_rlx(&s->excess, s->excess - 1);
-		hd__waitq_unlock(&s->waiters);
-		if (likely(w != NULL))
-			hd__leave(unlikely(w->resched != 0) ? hd__attend(w) : w);
-		return 0;
-	}
-	return hd__park(w, &s->waiters, until, HD_WAIT_SEMAPHORE);
+	return take(w, s, until);
+}
+
+int hd_semaphore_wait(struct hd_semaphore *s, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	return likely(hd__begin_wait_at_once(w, &s->waiters, until)) ? take(w, s, until)
+								     : hd__keep_frame(wait_slowly(s, until));
 }
 
 int hd_semaphore_try_wait(struct hd_semaphore *s)
@@ -42,11 +54,10 @@ int hd_semaphore_try_wait(struct hd_semaphore *s)
 	return err == -ETIMEDOUT ? -EAGAIN : err;
 }
 
-__attribute__((always_inline)) static inline int give_signal(struct hd_worker *w, struct hd_semaphore *s)
+/* Under the lock, which it releases. */
+static int give_locked(struct hd_worker *w, struct hd_semaphore *s)
 {
 	int err = 0;
-
-	hd__waitq_lock(&s->waiters);
 	struct hd_waiter *x = hd__waitq_claim(w, &s->waiters, HD__GRANTED);
 	if (x == NULL) {
 		if (s->excess == UINT_MAX)
@@ -63,13 +74,33 @@ __attribute__((always_inline)) static inline int give_signal(struct hd_worker *w
 	return err;
 }
 
-int hd_semaphore_signal(struct hd_semaphore *s)
+__attribute__((noinline)) static int signal_locked(struct hd_worker *w, struct hd_semaphore *s)
 {
-	struct hd_worker *w = hd__enter_call();
-	int err = give_signal(w, s);
+	int err = give_locked(w, s);
 
 	hd__leave_call(w);
 	return err;
+}
+
+__attribute__((noinline)) static int signal_slowly(struct hd_semaphore *s)
+{
+	struct hd_worker *w = hd__enter_call();
+
+	hd__waitq_lock(&s->waiters);
+	return signal_locked(w, s);
+}
+
+int hd_semaphore_signal(struct hd_semaphore *s)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(!hd__enter_at_once(w, &s->waiters)))
+		return hd__keep_frame(signal_slowly(s));
+	struct hd_waiter *x = hd__waitq_claim_here(w, &s->waiters);
+	if (x == NULL)
+		return signal_locked(w, s);
+	hd__waitq_unlock(&s->waiters);
+	return hd__wake_and_leave(w, x->process);
 }
 
 bool hd_semaphore_is_signaled(const struct hd_semaphore *s)
@@ -102,8 +133,10 @@ static void deliver(void *worker, struct hd_note *note)
 	struct hd_semaphore *s = (struct hd_semaphore *)((char *)note - offsetof(struct hd_semaphore, delivery));
 	unsigned n = xchg_acq_rel(&s->posted, 0); /* from here on a handler may post the note again */
 
-	while (n-- > 0)
-		give_signal(worker, s);
+	while (n-- > 0) {
+		hd__waitq_lock(&s->waiters);
+		give_locked(worker, s);
+	}
 }
 
 int hd_semaphore_signal_from_handler(struct hd_semaphore *s)

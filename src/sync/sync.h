@@ -80,7 +80,7 @@ static inline bool hd__one_is_coming(unsigned char *waking)
 	return true;
 }
 
-/* A waiter of a mutex, by its level (rank.c). */
+/* A waiter for a process, by its level (rank.c): for the mutex that the process has, or for its answer. */
 struct hd__ranked {
 	struct hd_waiter waiter;
 	struct hd__ranked *next, *prev; /* of the same level: a ring */
@@ -88,15 +88,37 @@ struct hd__ranked {
 	uint8_t level;			/* 0: it has no rank */
 };
 
-/* Under the lock of the mutex's queue: x, whose process is known, has a rank from now on; has none any more. */
-void hd__rank(struct hd_mutex *m, struct hd__ranked *x);
-void hd__unrank(struct hd_mutex *m, struct hd__ranked *x);
+/* Under the lock that guards *highest: x, whose process is known, has a rank from now on; has none any more. */
+void hd__rank(struct hd__ranked **highest, struct hd__ranked *x);
+void hd__unrank(struct hd__ranked **highest, struct hd__ranked *x);
+
+/* Loans (lend.c). The process of x, which waits or is about to, lends its priority to `to` from now on (x->waiter.boosts), if that is alive and
+ * can use it; lends nothing any more. Returns whether `to` must find its boost anew. The lock of the queue in which x is, if any, is held. */
+bool hd__lend(struct hd__sched *sched, struct hd__ranked *x, hd_pid to);
+bool hd__unlend(struct hd__sched *sched, struct hd__ranked *x, hd_pid to);
+
+/* The priority of p, which waits for an answer, has changed: so does what it lends. Returns the process that must find its boost anew; 0: none.
+ * Inside the lane of p's home; no locks are held. */
+hd_pid hd__lend_anew(struct hd__sched *sched, struct hd_process *p);
+
+/* The highest priority that p is lent; 0: none. Inside its home's lane. */
+int hd__lent(struct hd__sched *sched, struct hd_process *p);
+
+/* p, which has just died, is lent nothing any more (a hook of life/). */
+void hd__loans_end(struct hd__sched *sched, struct hd_process *p);
+
+/* The runtime begins, its table is there: returns 0 or -ENOMEM; ends. */
+int hd__loans_init(struct hd__sched *sched);
+void hd__loans_fini(struct hd__sched *sched);
+
+/* The memory of all loans. */
+const void *hd__loans_memory(const struct hd__sched *sched, size_t *size);
 
 /* Finds p's boost; returns its control word then. Inside its home's lane; no locks are held (a hook of life/). */
 uint64_t hd__find_boost(struct hd__sched *sched, struct hd_process *p);
 
-/* The priority of p, which waits, has changed: so does its rank among the waiters of a mutex. Returns the process that p boosts, the owner
- * of that mutex if it has HD_INHERIT; 0: none. Inside the lane of p's home; no locks are held (a hook of life/). */
+/* The priority of p, which waits, has changed: so does its rank among the waiters of a mutex or for an answer. Returns the process that p boosts,
+ * the owner of that mutex if it has HD_INHERIT, or the one that will answer; 0: none. Inside the lane of p's home; no locks are held (a hook of life/). */
 hd_pid hd__boosts(struct hd__sched *sched, struct hd_process *p);
 
 /* Calls fn(arg), and leave(what) afterwards, also if fn ends the process. */

@@ -1,13 +1,14 @@
-/* timer/timers.c - deadlines of sleeping processes: a heap that forgets lazily.
+/* timer/timers.c - deadlines: a heap that forgets lazily.
  *
- * Owns:       the array. It is reserved address space for twice as many deadlines as there can be processes, so adding one
+ * Owns:       the array. It is reserved address space for twice as many deadlines as there can be owners, so adding one
  *             never fails and a wait never needs memory.
  * Invariant:  at most half of the heap, and a few, are stale; they are swept when there are more. Every entry added leaves
  *             exactly once: taken live, taken stale, or swept; stale + orphans is the number of stale ones in the heap.
- * Callers:    the thread inside the lane of the worker whose heap it is; orphan: a worker that adopts a process; live: any.
+ * Callers:    the thread inside the lane of the worker whose heap it is; orphan: a worker that adopts a
+ *             process, a thread that cancels a message; live: any.
  *
  * Most deadlines never come: they guard a wait that is granted first. So forgetting is a counter, and touches neither the
- * heap nor the process: an entry is live if its number is the one in the process's wait word.
+ * heap nor the owner: an entry is live if its number is the one that the owner has, a process in its wait word.
  *
  * Rejected: a heap with back-pointers (each sift step writes to a cold control block); a wheel (a million sleepers are
  * touched again at each cascade, and its grain is not ours); a pairing heap (a cache miss for each comparison). */
@@ -102,13 +103,14 @@ static void sweep_if_due(struct hd__timers *t)
 
 uint64_t hd__timers_add(struct hd__timers *t, hd_time when, uint32_t whose)
 {
-	if (unlikely(t->arrivals >= UINT64_C(1) << 40)) /* after so many of them equals may change places, once */
+	if (unlikely(t->arrivals >=
+		     UINT64_C(1) << (64 - HD__WHOSE_BITS))) /* after so many of them equals may change places, once */
 		t->arrivals = t->first;
-	uint64_t order = t->arrivals << 24 | whose;
+	uint64_t order = t->arrivals << HD__WHOSE_BITS | whose;
 	t->arrivals += t->step;
 
 	sweep_if_due(t); /* a process that is adopted leaves its deadline behind, and no wake here counts it */
-	HD_ASSERT(t->count < t->capacity, "more deadlines than processes");
+	HD_ASSERT(t->count < t->capacity, "more deadlines than owners");
 	bump(&t->count, 1);
 	sift_up(t->heap, t->count, (struct hd__timer){ when, order });
 	return order;

@@ -1,4 +1,4 @@
-/* timer/timers.h - deadlines of sleeping processes. */
+/* timer/timers.h - deadlines: of sleeping processes, and of messages that are sent at a time. */
 #ifndef TIMER_TIMERS_H
 #define TIMER_TIMERS_H
 
@@ -6,10 +6,10 @@
 
 #include "base/atomic.h"
 
-/* When, and whose: the owner's number of 24 bits, with the order of arrival above it, so that equals come out in that order. */
+/* When, and whose: the owner's number of 25 bits, with the order of arrival above it, so that equals come out in that order. */
 struct hd__timer {
 	hd_time when;
-	uint64_t order; /* arrival << 24 | whose */
+	uint64_t order; /* arrival << HD__WHOSE_BITS | whose */
 };
 
 struct hd__timers {
@@ -23,10 +23,11 @@ struct hd__timers {
 	void *context;
 };
 
-#define HD__TIMER_WHOSE(order) ((uint32_t)(order)&0xffffff)
-#define HD__TIMER_NUMBER(order) ((order) >> 24) /* of its arrival: never 0, and no two pending ones have the same */
+#define HD__WHOSE_BITS 25
+#define HD__TIMER_WHOSE(order) ((uint32_t)(order) & ((1u << HD__WHOSE_BITS) - 1))
+#define HD__TIMER_NUMBER(order) ((order) >> HD__WHOSE_BITS) /* of its arrival: never 0, and no two pending ones have the same */
 
-/* For at most so many owners, which are processes. Heap `index` of `of`, which share the owners: no two of them give the same
+/* For at most so many owners. Heap `index` of `of`, which share the owners: no two of them give the same
  * order. `is_live` tells whether the owner still waits for the deadline that was given this order. Returns 0 or -ENOMEM. */
 int hd__timers_init(struct hd__timers *t, uint32_t owners, unsigned index, unsigned of,
 		    bool (*is_live)(void *context, uint64_t order), void *context);
@@ -53,7 +54,7 @@ static inline hd_time hd__timers_first(const struct hd__timers *t)
 /* How many deadlines are waited for. Any thread may ask; while all workers are idle the answer is exact. */
 static inline uint32_t hd__timers_live(const struct hd__timers *t)
 {
-	return ld_rlx(&t->count) - ld_rlx(&t->stale) - ld_rlx(&t->orphans);
+	return ld_acq(&t->count) - ld_acq(&t->stale) - ld_acq(&t->orphans); /* before what all_is_quiet reads next (rt/stop.c) */
 }
 
 /* Takes the earliest deadline out if it is due and live. Forgotten ones that are due vanish. */

@@ -29,7 +29,7 @@ int hd_sleep_until(hd_time t)
 	int err = hd__begin_wait(&w, t);
 
 	if (err == 0)
-		err = hd__park(w, NULL, t, HD_WAIT_SLEEP);
+		err = hd__park_for_time(w, t, HD_WAIT_SLEEP);
 	return err == -ETIMEDOUT ? 0 : err;
 }
 

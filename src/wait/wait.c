@@ -23,7 +23,7 @@ void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place plac
 {
 	x->next = NULL;
 	x->prev = q->tail;
-	if (q->tail == NULL)
+	if (likely(q->tail == NULL))
 		q->head = x;
 	else
 		q->tail->next = x;
@@ -43,14 +43,6 @@ static void link_ahead(struct hd_waitq *q, struct hd_waiter *x)
 		(*link)->prev = x;
 	*link = x;
 	x->place = HD__LINKED;
-}
-
-static inline void join_queue(struct hd_waitq *q, struct hd_waiter *x)
-{
-	if (unlikely(x->ahead))
-		link_ahead(q, x);
-	else
-		hd__waitq_link(q, x, HD__LINKED);
 }
 
 /* Leaves x's place as it is. */
@@ -104,16 +96,16 @@ static void apply_wake(void *worker, struct hd_note *note)
 }
 
 /* A process whose wait w has claimed comes to w, if it may: partners that talk to each other come together. Its deadline stays behind in
- * the heap of its old home, forgotten. One that waits in several queues may still be on its stack, and stays then. */
+ * the heap of its old home, forgotten. One that is still on its stack stays: its worker, which is inside its lane until it has left the
+ * stack, then finds a note. */
 static bool adopt(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
 	struct hd_worker *before = ld_rlx(&p->home);
 
-	if (x->several && ld_acq(&p->inner->leaving) != 0) /* pairs with hd__arrive: what p has stored is visible */
+	if (!hd__is_off_stack(p) || !hd__move_home(p, w))
 		return false;
-	if (!hd__move_home(p, w))
-		return false;
+	x->home = w;
 	uint64_t wait = ld_rlx(&p->wait);
 	while (wait >> HD__WAIT_BITS != 0) /* unless the deadline has just left the heap: see hd__wait_expired */
 		if (cas_acq_rel(&p->wait, &wait, (uint64_t)hd__outcome(wait))) {
@@ -129,6 +121,14 @@ void hd__wait_stalled(struct hd_worker *w, struct hd_process *p, bool for_good)
 
 	if (x != NULL && x->ops != NULL && x->ops->stalled != NULL)
 		x->ops->stalled(w, x, for_good);
+}
+
+int hd__wake_and_leave(struct hd_worker *w, struct hd_process *p)
+{
+	hd__move_unrecorded(p, HD_WAITING, HD_READY, ld_rlx(&w->sched->now));
+	hd__runq_append(&w->runq, p);
+	hd__leave_call(w);
+	return 0;
 }
 
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
@@ -165,6 +165,13 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 	hd__gate_leave();
 }
 
+void hd__unpark_bare_elsewhere(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_waiter x = { .process = p };
+
+	hd__unpark_elsewhere(w, &x);
+}
+
 void hd__unpark_later(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
@@ -177,19 +184,21 @@ void hd__unpark_later(struct hd_worker *w, struct hd_waiter *x)
 	hd__post(ld_rlx(&p->home), &p->wake);
 }
 
-struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x)
+static inline bool come_home(struct hd_worker *w, struct hd_waiter *x)
 {
-	hd__end_wait(w, x->process);
-	hd__move(w, x->process, HD_READY);
-	return x->process;
+	return ld_rlx(&x->process->home) == w || adopt(w, x);
+}
+
+bool hd__come_home(struct hd_worker *w, struct hd_waiter *x)
+{
+	return come_home(w, x);
 }
 
 struct hd_process *hd__unpark_for_hand_off(struct hd_worker *w, struct hd_waiter *x)
 {
 	struct hd_process *p = x->process;
 
-	if (p != NULL && hd__may_hand_off(w, p) && !hd__should_stop(ld_acq(&p->control)) &&
-	    (ld_rlx(&p->home) == w || adopt(w, x)))
+	if (p != NULL && hd__may_hand_off(w, p) && !hd__should_stop(ld_acq(&p->control)) && come_home(w, x))
 		return hd__unpark_to_run(w, x);
 	hd__unpark(w, x);
 	return NULL;
@@ -322,11 +331,15 @@ static int park_thread(struct hd_waiter *x, struct hd_waitq *q, hd_time until)
 		return -ETIMEDOUT;
 	}
 	x->process = NULL;
+	x->home = NULL;
 	x->wait = HD__WAITING;
 	x->told = NULL;
 	x->unparked = 0;
 	if (q != NULL) {
-		join_queue(q, x);
+		if (x->ahead)
+			link_ahead(q, x);
+		else
+			hd__waitq_link(q, x, HD__LINKED);
 		hd__waitq_unlock(q);
 	}
 	while (ld_acq(&x->unparked) == 0) { /* pairs with unpark's release */
@@ -388,14 +401,24 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 	return HD__TIMER_NUMBER(order) << HD__WAIT_BITS;
 }
 
-/* The caller's wait has been set up: gives the worker away until it is decided. */
-__attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, enum hd_wait why,
-						       unsigned rules, bool boosts, struct hd_process *next)
+/* The wait of `me`, outside its lane, has not been granted. */
+__attribute__((noinline)) static int failed(struct hd_process *me, enum hd__outcome outcome)
+{
+	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
+	return outcome >= HD__CANCELLED ? give_up(me, outcome, me->rules) : result_of(outcome);
+}
+
+/* The caller's wait has been set up: releases the lock of `q`, if that is not NULL, and gives the worker away until the wait is decided. */
+__attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, struct hd_waitq *q,
+						       enum hd_wait why, unsigned rules, bool boosts,
+						       struct hd_process *next)
 {
 	st_rlx(&me->why, (uint8_t)why);
 	st_rlx(&me->rules, (uint8_t)rules);
 	hd_time now = ld_rlx(&w->sched->now);
 	hd__move_at(w, me, HD_WAITING, now);
+	if (q != NULL)
+		hd__waitq_unlock(q);
 	if (next != NULL) {
 		next = hd__hand_off(w, next);
 	} else {
@@ -407,14 +430,39 @@ __attribute__((always_inline)) static inline int sleep(struct hd_worker *w, stru
 	st_rlx(&me->waiter, NULL);
 	hd__leave(w);
 	enum hd__outcome outcome = hd__outcome(ld_acq(&me->wait)); /* pairs with hd__decide's release */
-	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
-	if (unlikely(outcome >= HD__CANCELLED))
-		return give_up(me, outcome, rules);
-	return result_of(outcome);
+	return likely(outcome == HD__GRANTED) ? 0 : failed(me, outcome);
 }
 
-__attribute__((always_inline)) static inline int park(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q,
-						      hd_time until, enum hd_wait why, struct hd_process *next)
+/* Under the lock of q: the caller is about to wait there, and can be claimed when the lock is released. */
+__attribute__((always_inline)) static inline void join(struct hd_worker *w, struct hd_process *me, struct hd_waitq *q,
+						       struct hd_waiter *x, bool ahead)
+{
+	x->process = me;
+	x->home = w;
+	hd__leaves_stack(me);
+	if (unlikely(ahead))
+		link_ahead(q, x);
+	else
+		hd__waitq_link(q, x, HD__LINKED);
+	st_rlx(&me->waiter, x);
+}
+
+static inline void check_may_wait(const struct hd_process *me, const struct hd_waitq *q)
+{
+	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
+	HD_ASSERT(ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
+}
+
+/* Why the process does not wait: its deadline has passed, or it was called off. HD__WAITING: it does. */
+static inline enum hd__outcome refused(struct hd_worker *w, struct hd_process *me, hd_time until, unsigned rules)
+{
+	if (unlikely(until != HD_FOREVER) && hd__is_past(w, until))
+		return HD__TIMED_OUT;
+	return hd__called_off(me, ld_rlx(&me->control), rules);
+}
+
+int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
+		struct hd_process *next)
 {
 	x->queue = q;
 	x->why = (uint8_t)why;
@@ -423,55 +471,88 @@ __attribute__((always_inline)) static inline int park(struct hd_worker *w, struc
 
 	struct hd_process *me = w->current;
 
-	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
-	HD_ASSERT(q == NULL || ld_rlx(&q->lock) != 0, "a process tried to wait in a queue without its lock");
-	bool past = unlikely(until != HD_FOREVER) && hd__is_past(w, until);
-	enum hd__outcome off = hd__called_off(me, ld_rlx(&me->control), x->rules);
-	if (unlikely(past || off != HD__WAITING)) {
+	check_may_wait(me, q);
+	enum hd__outcome off = refused(w, me, until, x->rules);
+	if (unlikely(off != HD__WAITING)) {
 		do_not_wait(w, x, q);
 		if (next != NULL) {
 			hd__runq_push_tail(&w->runq, next);
 			w = hd__safe_point(w); /* it may be better than the caller, which goes on */
 		}
 		hd__leave(w);
-		return past ? -ETIMEDOUT : give_up(me, off, x->rules);
+		return off == HD__TIMED_OUT ? -ETIMEDOUT : give_up(me, off, x->rules);
 	}
 	st_rlx(&me->wait, until != HD_FOREVER ? set_deadline(w, me, until) : HD__WAITING);
-	if (likely(q != NULL)) {
-		x->process = me;
-		join_queue(q, x);
-		st_rlx(&me->waiter, x);
-		w->release = &q->lock;
-		if (unlikely(x->owner != NULL && w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
-			w->sched->hooks.blocked(w, me);
-	}
-	return sleep(w, me, why, x->rules, x->boosts, next);
+	join(w, me, q, x, x->ahead);
+	if (unlikely(x->owner != NULL && w->sched->config.deadlock != HD_DEADLOCK_IGNORE))
+		w->sched->hooks.blocked(w, me);
+	return sleep(w, me, q, why, x->rules, x->boosts, next);
+}
+
+/* hd__park, of a plain thread, or with a deadline. */
+__attribute__((noinline)) static int park_slowly(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
+{
+	struct hd_waiter x;
+
+	hd__waiter_init(&x);
+	return hd__park_as(w, &x, q, until, why, NULL);
 }
 
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why)
 {
 	struct hd_waiter x;
 
+	if (unlikely(w == NULL || until != HD_FOREVER))
+		return park_slowly(w, q, until, why);
+	struct hd_process *me = w->current;
+	check_may_wait(me, q);
 	hd__waiter_init(&x);
-	return park(w, &x, q, until, why, NULL);
+	x.queue = q;
+	x.why = (uint8_t)why;
+	st_rlx(&me->wait, HD__WAITING);
+	join(w, me, q, &x, false);
+	return sleep(w, me, q, why, 0, false, NULL);
 }
 
-int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
-		struct hd_process *next)
+int hd__park_for_time(struct hd_worker *w, hd_time until, enum hd_wait why)
 {
-	return park(w, x, q, until, why, next);
+	if (unlikely(w == NULL)) {
+		struct hd_waiter x;
+		hd__waiter_init(&x);
+		return park_thread(&x, NULL, until);
+	}
+	struct hd_process *me = w->current;
+	enum hd__outcome off = refused(w, me, until, 0);
+	if (off != HD__WAITING) {
+		hd__leave(w);
+		return off == HD__TIMED_OUT ? -ETIMEDOUT : give_up(me, off, 0);
+	}
+	st_rlx(&me->wait, until != HD_FOREVER ? set_deadline(w, me, until) : HD__WAITING);
+	return sleep(w, me, NULL, why, 0, false, NULL);
+}
+
+void hd__wait_bare(struct hd_worker *w, hd_time until, enum hd_wait why)
+{
+	struct hd_process *me = w->current;
+
+	st_rlx(&me->wait, until != HD_FOREVER ? set_deadline(w, me, until) : HD__WAITING);
+	st_rlx(&me->why, (uint8_t)why);
+	st_rlx(&me->rules, 0);
+	hd__has_no_stack(me);
+	hd__move(w, me, HD_WAITING);
 }
 
 void hd__waits_begin(struct hd_process *me)
 {
 	HD_ASSERT(me->waiter == NULL, "a process that waits tried to wait");
 	me->inner->won = NULL;
-	st_rlx(&me->inner->leaving, 1); /* a thread that claims a record has its queue's lock, and so sees this */
+	hd__leaves_stack(me);
 	st_rlx(&me->wait, HD__WAITING);
 }
 
 void hd__waits_join(struct hd_process *me, struct hd_waitq *q, struct hd_waiter *x)
 {
+	x->home = NULL;
 	x->sibling = me->inner->records;
 	me->inner->records = x;
 	hd__waitq_link(q, x, HD__LINKED);
@@ -482,9 +563,6 @@ void hd__waits_end(struct hd_process *me)
 	me->inner->records = NULL;
 }
 
-/* No thread ends the wait before the caller is off its stack, though no queue's lock keeps it from that: a thread that claims one of the
- * records while `leaving` is up leaves a note for this worker, whose inbox is emptied inside its lane. The next stack lowers `leaving`, as
- * if it were a lock; from then on the caller may be adopted. */
 int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 {
 	struct hd_process *me = w->current;
@@ -497,8 +575,7 @@ int hd__park_several(struct hd_worker *w, hd_time until, enum hd_wait why)
 	}
 	if (until != HD_FOREVER && !past)
 		or_acq_rel(&me->wait, set_deadline(w, me, until)); /* also if it has just been decided: the wake forgets it */
-	w->release = &me->inner->leaving;
-	return sleep(w, me, why, HD__HEEDS_LATER, false, NULL);
+	return sleep(w, me, NULL, why, HD__HEEDS_LATER, false, NULL);
 }
 
 /* Against a grant that is decided at the same time, and whose claimer may even adopt p and let it wait anew: the number decides. The thread

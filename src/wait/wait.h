@@ -52,6 +52,7 @@ struct hd__wait_ops {
 struct hd_waiter {
 	struct hd_waiter *next, *prev; /* in the queue, under its lock; once claimed, the claimer's to chain */
 	struct hd_process *process;    /* NULL: a plain thread */
+	struct hd_worker *home; /* the home of its process, while it is in its queue; NULL: a plain thread, or one of several */
 	struct hd_waitq *queue;
 	uint8_t why;	   /* enum hd_wait: a label */
 	uint8_t rules;	   /* enum hd__rules */
@@ -62,15 +63,15 @@ struct hd_waiter {
 
 	/* the primitive's own */
 	const struct hd__wait_ops *ops; /* or NULL */
-	bool ahead;			/* it goes behind `behind`, else to the tail */
+	const int64_t *owner;		/* the owner of what it waits for: a process, or less a thread; NULL: unknown */
 	struct hd_waiter *behind;	/* NULL: to the head of the queue */
 	/* Neither a process nor a thread waits: to unpark it is to call this. Or NULL. */
 	void (*told)(struct hd_worker *w, struct hd_waiter *x);
-	bool boosts; /* the owner was boosted for its sake: the worker takes in its notes before it chooses the next process */
 	struct hd_waiter *sibling; /* `several`: the next of its process's */
-	const int64_t *owner;	   /* the owner of what it waits for: a process, or less a thread; NULL: unknown */
 	void *data;
 	unsigned number;
+	bool ahead; /* it goes behind `behind`, else to the tail */
+	bool boosts; /* it boosts another process, on which it waits: the worker takes in its notes before it chooses the next process */
 	hd_time since; /* when its owner began to wait; 0: unknown */
 };
 
@@ -165,6 +166,27 @@ static inline struct hd_waiter *hd__waitq_claim(struct hd_worker *w, struct hd_w
 	}
 }
 
+/* As hd__waitq_claim, for a grant inside the lane of w: claims the first waiter if its process is at home here, and will be ready at once:
+ * it has no deadline and is not suspended. hd__wake_and_leave must follow. NULL: nothing has been done. */
+static inline struct hd_waiter *hd__waitq_claim_here(struct hd_worker *w, struct hd_waitq *q)
+{
+	struct hd_waiter *x = q->head;
+
+	if (x == NULL || unlikely(x->home != w))
+		return NULL;
+	struct hd_process *p = x->process;
+	if (unlikely(ld_rlx(&p->wait) != HD__WAITING || ld_acq(&p->control) & HD__SUSPEND)) /* pairs as in hd__make_ready */
+		return NULL;
+	st_rlx(&p->wait, HD__GRANTED);
+	x->place = HD__CLAIMED;
+	q->head = x->next;
+	if (likely(x->next == NULL))
+		q->tail = NULL;
+	else
+		x->next->prev = NULL;
+	return x;
+}
+
 /* Under the lock: claims this waiter, which is in the queue; false when something else has decided it: it is out in any case. */
 bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *x, enum hd__outcome outcome);
 
@@ -214,6 +236,10 @@ static inline void hd__wake_here(struct hd_worker *w, struct hd_process *p)
 	hd__make_ready(w, p);
 }
 
+/* Ends the wait of a process that hd__waitq_claim_here has claimed, and the call of the runner, which has released the lock; w->chores is 0.
+ * Returns 0. */
+int hd__wake_and_leave(struct hd_worker *w, struct hd_process *p);
+
 void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x);
 
 /* Ends the wait of a waiter that the caller itself has just claimed. Nothing of its queue is touched. `w` is the worker in whose
@@ -233,6 +259,9 @@ __attribute__((always_inline)) static inline void hd__unpark(struct hd_worker *w
 	hd__unpark_claimed(w, x);
 }
 
+/* The process of x, a process's wait that the caller has claimed, comes to the lane of w, if it may, and waits there. Whether it is there. */
+bool hd__come_home(struct hd_worker *w, struct hd_waiter *x);
+
 /* Rule 9: as hd__unpark, and if the process may run at once in place of the runner, it is at home here, ready and in no queue, and returned: hd__park_as
  * or hd__yield_to switches to it. NULL: it was woken as by hd__unpark. */
 struct hd_process *hd__unpark_for_hand_off(struct hd_worker *w, struct hd_waiter *x);
@@ -243,7 +272,12 @@ void hd__unpark_all(struct hd_worker *w, struct hd_waiter *chain);
 void hd__unpark_later(struct hd_worker *w, struct hd_waiter *x);
 
 /* As hd__unpark, for a process at home here that the runner hands the worker to: it is ready, and in no queue. */
-struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x);
+static inline struct hd_process *hd__unpark_to_run(struct hd_worker *w, struct hd_waiter *x)
+{
+	hd__end_wait(w, x->process);
+	hd__move(w, x->process, HD_READY);
+	return x->process;
+}
 
 /* The exact time, for a process or a plain thread. */
 static inline hd_time hd__exact_time(struct hd_worker *w)
@@ -263,7 +297,7 @@ static inline bool hd__is_past(struct hd_worker *w, hd_time until)
 /* What a request to p, in its control word, does to a wait with these rules: HD__WAITING when nothing. */
 static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64_t control, unsigned rules)
 {
-	if (likely(!(control & (HD__DOOMED | HD__CANCEL))) || p->ending || p->inner->deaf)
+	if (likely(!(control & (HD__DOOMED | HD__CANCEL))) || p->ending || (p->inner != NULL && p->inner->deaf))
 		return HD__WAITING;
 	if (control & HD__DOOMED)
 		return rules & HD__NO_KILL ? HD__WAITING : HD__TERMINATED;
@@ -295,20 +329,96 @@ __attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker
 		hd__enter(mine);
 		mine = hd__safe_point(mine);
 	}
+	int err = 0;
+	if (unlikely(hd__must_heed(mine, until))) {
+		struct hd_worker *other = mine; /* its address, not that of `mine`: the caller's can stay in a register */
+		err = hd__heed_inside(&other);
+		mine = other;
+	}
 	*w = mine;
-	return unlikely(hd__must_heed(mine, until)) ? hd__heed_inside(w) : 0;
+	return err;
 }
 
-/* Waits in `q`, whose lock the caller holds (NULL: for time alone), and releases it once the caller is off its stack. `w` is
+/* What a call has answered that is not the last thing that its caller does: so the caller keeps its frame meanwhile, and the stories of `heddle explore` and
+ * backtraces tell in which heddle call a process is. For the rare side of a function whose usual side needs no frame. */
+static inline int hd__keep_frame(int answer)
+{
+	__asm__ volatile("" : "+r"(answer));
+	return answer;
+}
+
+/* hd__enter_call and hd__waitq_lock in one, if nothing is in the way: the caller is a process, its worker has nothing to do first, and neither its lane
+ * nor q keeps it waiting. False: nothing has been done. A call that begins so and goes straight on calls no function, and so saves no
+ * registers; what is unusual it leaves to functions that end the call in its place. w->chores is 0. */
+__attribute__((always_inline)) static inline bool hd__enter_at_once(struct hd_worker *w, struct hd_waitq *q)
+{
+	if (unlikely(w == NULL || !hd__try_enter(w)))
+		return false;
+	if (likely((w->resched | w->chores) == 0 && hd__try_lock_told(&q->lock)))
+		return true;
+	hd__step_out(w);
+	return false;
+}
+
+/* As hd__enter_at_once, where a call begins with a safe point; hd__begin_wait_at_once, for hd__begin_wait. */
+__attribute__((always_inline)) static inline bool hd__begin_at_once(struct hd_worker *w, struct hd_waitq *q, hd_time until)
+{
+	if (unlikely(w == NULL || hd__is_duration(until) || !hd__try_enter(w)))
+		return false;
+	if (likely((ld_rlx(&w->attention) | w->resched | w->chores) == 0 && w->runq.highest <= w->running_priority &&
+		   hd__try_lock_told(&q->lock)))
+		return true;
+	hd__step_out(w);
+	return false;
+}
+
+__attribute__((always_inline)) static inline bool hd__begin_wait_at_once(struct hd_worker *w, struct hd_waitq *q, hd_time until)
+{
+	return likely(w != NULL && !hd__must_heed(w, HD_FOREVER)) && hd__begin_at_once(w, q, until);
+}
+
+/* Right after hd__begin_wait. Waits in `q`, whose lock the caller holds, and releases it when the caller can be claimed. `w` is
  * the caller's worker, whose lane is entered, NULL on a plain thread; afterwards it may be another, and no lane is entered. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed, -ECANCELED; does not return when
  * the caller must end, unless the kind of wait has something to put in order first: then it is -ECANCELED too, and hd__heed
  * follows. */
 int hd__park(struct hd_worker *w, struct hd_waitq *q, hd_time until, enum hd_wait why);
 
-/* As hd__park, with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->ops->left
+/* As hd__park, for time alone. */
+int hd__park_for_time(struct hd_worker *w, hd_time until, enum hd_wait why);
+
+/* As hd__park, at any time, with a record of the caller's, zeroed but for the primitive's own fields. If it ends in any other way than by a claim, x->ops->left
  * is called before the caller runs again. `next`, from hd__take_for_hand_off and its like, runs meanwhile; or NULL. */
 int hd__park_as(struct hd_worker *w, struct hd_waiter *x, struct hd_waitq *q, hd_time until, enum hd_wait why,
 		struct hd_process *next);
+
+/* The runner, a machine, waits from now on, without a record and soon without a stack: until the thread that has claimed its wait (hd__decide_bare) unparks
+ * it, or the time has come. It has looked whether it must wait. */
+void hd__wait_bare(struct hd_worker *w, hd_time until, enum hd_wait why);
+
+/* As hd__decide_locked, hd__unpark and hd__unpark_for_hand_off, of a process that waits so. */
+static inline bool hd__decide_bare(struct hd_worker *w, struct hd_process *p, enum hd__outcome outcome)
+{
+	struct hd_waiter x;
+
+	x.process = p;
+	x.several = false;
+	return hd__decide_locked(w, &x, outcome);
+}
+
+void hd__unpark_bare_elsewhere(struct hd_worker *w, struct hd_process *p);
+static inline void hd__unpark_bare(struct hd_worker *w, struct hd_process *p)
+{
+	if (likely(ld_rlx(&p->home) == w))
+		hd__wake_here(w, p);
+	else
+		hd__unpark_bare_elsewhere(w, p);
+}
+
+static inline struct hd_process *hd__unpark_bare_for_hand_off(struct hd_worker *w, struct hd_process *p)
+{
+	struct hd_waiter x = { .process = p };
+	return hd__unpark_for_hand_off(w, &x);
+}
 
 /* Waits in several queues, for a process: hd__waits_begin, then hd__waits_join with a record with `several` in each, under its lock, and
  * without any call in between that is a safe point; then hd__park_several, unless hd__waits_decide says that the wait is the caller's own

@@ -27,7 +27,6 @@ void growth_locked(void)
 	locked_at = steps;
 }
 
-/* A lock that hd__park takes along to the next stack is not released by this. */
 void growth_unlocked(void)
 {
 	if (steps - locked_at > longest)

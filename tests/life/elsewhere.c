@@ -1,4 +1,5 @@
 /* life/elsewhere.c - what is asked of a process from other workers, whatever it is doing: nothing is lost, nobody runs twice. */
+#include "sched/worker.h"
 #include "sched/workers.h"
 
 static int stop;
@@ -400,6 +401,45 @@ HD_WORKERS_TEST(elsewhere_suspended_process_makes_no_step)
 	suspend_from_elsewhere(workers, true, count_turns);
 	suspend_from_elsewhere(workers, false, sleep_in_turns);
 	suspend_from_elsewhere(workers, true, sleep_in_turns);
+}
+
+/* ---- hd_suspend of the caller itself ---- */
+
+static void *stop_itself(void *arg)
+{
+	struct victim *v = arg;
+
+	for (int i = 0; i < each_steers; i++) {
+		be_alone(v);
+		hd__raise(hd__self(), HD__OUTSIDE); /* as the watcher does, if the worker watches descriptors */
+		CHECK_EQ(hd_suspend(hd_self(), HD_FOREVER), 0);
+	}
+	set_flag(&stop, 1);
+	return NULL;
+}
+
+static void *resume_the_first(void *arg)
+{
+	while (!read_flag(&stop))
+		CHECK(one_of(hd_resume(victims[0].pid), -EALREADY, -ESRCH));
+	return arg;
+}
+
+/* The resume comes while the process is about to leave its stack: it is ready then, and another worker, which runs less, would take it.
+ * What has happened outside, its worker looks at outside the lane: but not with this process in the run queue. */
+HD_MANY_WORKERS_TEST(elsewhere_process_that_stops_itself_is_not_taken_off_its_stack)
+{
+	struct crew resumers;
+
+	stop = 0;
+	each_steers = hd_scaled(20000);
+	victims[0] = (struct victim){ .turns = 0 };
+	victims[0].pid = hd_spawn_with(&(struct hd_spawn){ .priority = 60, .suspended = true }, stop_itself, &victims[0]);
+	CHECK(victims[0].pid > 0);
+	start_crew(&resumers, &(struct hd_spawn){ .priority = 30 }, workers, resume_the_first, NULL);
+	join_crew_members(&resumers);
+	CHECK_EQ(hd_join(victims[0].pid, NULL, HD_FOREVER), 0);
+	CHECK_EQ(victims[0].turns, each_steers);
 }
 
 /* ---- joins ---- */

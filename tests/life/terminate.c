@@ -159,6 +159,7 @@ HD_PROCESS_TEST(terminate_of_a_running_process_is_heard_at_its_next_point)
 
 	for (int i = 0; i < WAITS; i++) {
 		memset(&things, 0, sizeof things);
+		CHECK((things.empty = things.full = hd_queue_new(sizeof(long), 1)) != NULL);
 		trace_clear();
 		hd_pid killer = born(hd_spawn_at(60, kill_when_released, &pid));
 		hd_pid holder = killer;
@@ -170,6 +171,7 @@ HD_PROCESS_TEST(terminate_of_a_running_process_is_heard_at_its_next_point)
 		check_killed(pid, 9);
 		CHECK_EQ(hd_join(killer, NULL, HD_FOREVER), 0);
 		CHECK_STR(trace_text(), "doomed running cleanup ");
+		hd_queue_drop(things.empty);
 	}
 }
 

@@ -3,24 +3,33 @@
  *
  * A row is a call and a scene in which it must wait. Five processes make the call, each in a scene of its own: one is cancelled before
  * the call; one is cancelled when it waits; one is terminated then; one has a deadline; one is let go by what it waits for, after another
- * one was cancelled in the same scene: so what the cancelled one should not have taken is still there. */
+ * one was cancelled in the same scene: so what the cancelled one should not have taken is still there.
+ *
+ * Three more do so to a call that runs: it has moved a part of its bytes, and waits for the rest; or a thread of the pool makes its system call. That is
+ * held up for as long as it takes: this program has the functions of the C library that heddle calls there. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <heddle.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,6 +67,91 @@ static void die(const char *what, long err)
 		if (err_ < 0)                                                                                                  \
 			die(#call, err_ == -1 && errno != 0 ? -errno : err_);                                                  \
 	} while (0)
+
+/* ---- system calls that take long ---- */
+
+static atomic_bool slow; /* the next one is held up */
+static struct hd_semaphore begun, may_end;
+
+/* By a thread of the pool; a process that makes such a call itself is not held up. */
+static void hold_up(void)
+{
+	if (hd_self() != 0 || !atomic_exchange(&slow, false))
+		return;
+	hd_semaphore_signal(&begun);
+	MUST(hd_semaphore_wait(&may_end, HD_FOREVER));
+}
+
+ssize_t preadv2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
+{
+	hold_up();
+	return syscall(SYS_preadv2, fd, iov, n, offset, 0, flags);
+}
+
+ssize_t pwritev2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
+{
+	hold_up();
+	return syscall(SYS_pwritev2, fd, iov, n, offset, 0, flags);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+	hold_up();
+	return (int)syscall(SYS_openat, dir, path, flags, 0600);
+}
+
+int fsync(int fd)
+{
+	hold_up();
+	return (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+	hold_up();
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+int msync(void *start, size_t n, int flags)
+{
+	hold_up();
+	return (int)syscall(SYS_msync, start, n, flags);
+}
+
+int ftruncate(int fd, off_t size)
+{
+	hold_up();
+	return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int fstatat(int dir, const char *path, struct stat *st, int flags)
+{
+	hold_up();
+	return (int)syscall(SYS_newfstatat, dir, path, st, flags);
+}
+
+/* The C library's own. */
+#define NEXT(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+{
+	hold_up();
+	return NEXT(getaddrinfo)(node, service, hints, result);
+}
+
+int getnameinfo(const struct sockaddr *address, socklen_t size, char *host, socklen_t host_size, char *service,
+		socklen_t service_size, int flags)
+{
+	hold_up();
+	return NEXT(getnameinfo)(address, size, host, host_size, service, service_size, flags);
+}
+
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how,
+		 char *const argv[], char *const environment[])
+{
+	hold_up();
+	return NEXT(posix_spawnp)(pid, file, actions, how, argv, environment);
+}
 
 /* ---- scenes ---- */
 
@@ -661,8 +755,11 @@ static long call_spawn_child(struct scene *s, hd_time until)
 	long pid = hd_spawn_child(&how, NULL);
 
 	(void)s, (void)until;
-	if (pid > 0)
+	if (pid > 0) {
+		int state = hd_set_cancel_state(HD_CANCEL_DISABLED); /* a request that the call has not heeded waits on */
 		MUST(hd_waitpid((pid_t)pid, NULL, 0, HD_FOREVER));
+		hd_set_cancel_state(state);
+	}
 	return pid > 0 ? 0 : pid;
 }
 
@@ -681,6 +778,7 @@ static long call_sleep(struct scene *s, hd_time until)
 static void work(void *arg)
 {
 	(void)arg;
+	hold_up();
 }
 
 static long call_blocking(struct scene *s, hd_time until)
@@ -788,9 +886,134 @@ static long call_call(struct scene *s, hd_time until)
 	return hd_call(s->port, 1, "x", 2, NULL, until);
 }
 
+/* ---- calls that move more than there is, or than there is room for ---- */
+
+static char many_bytes[4 << 20];
+
+static void pipe_with_a_byte(struct scene *s)
+{
+	empty_pipe(s);
+	MUST(hd_write(s->fds[1], "x", 1, HD_FOREVER));
+}
+
+static void socket_with_a_byte(struct scene *s)
+{
+	quiet_socket(s);
+	MUST(hd_write(s->fds[1], "x", 1, HD_FOREVER));
+}
+
+static void long_file_and_socket(struct scene *s)
+{
+	file_to_full_socket(s);
+	drain(s);
+	MUST(ftruncate(s->other, sizeof many_bytes));
+}
+
+static long read_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	return hd_read(s->fds[0], two, 2, until);
+}
+
+static long readv_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	return hd_readv(s->fds[0], &(struct iovec){ two, 2 }, 1, until);
+}
+
+static long recv_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	return hd_sock_recv(s->fds[0], two, 2, 0, until);
+}
+
+static long read_full_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	return hd_read_full(s->fds[0], two, 2, until);
+}
+
+/* What has come of the line is in the reader still. */
+static long read_line_more(struct scene *s, hd_time until)
+{
+	char buffer[64], *line;
+	struct hd_reader r;
+
+	hd_reader_init(&r, s->fds[0], buffer, sizeof buffer);
+	long err = hd_reader_line(&r, &line, until);
+	if (hd_reader_skip(&r, 2) != 1)
+		die("a byte of a line is lost", -EINVAL);
+	return err;
+}
+
+static long write_more(struct scene *s, hd_time until)
+{
+	return hd_write(s->fds[1], many_bytes, sizeof many_bytes, until);
+}
+
+static long writev_more(struct scene *s, hd_time until)
+{
+	return hd_writev(s->fds[1], &(struct iovec){ many_bytes, sizeof many_bytes }, 1, until);
+}
+
+static long write_all_more(struct scene *s, hd_time until)
+{
+	return hd_write_all(s->fds[1], many_bytes, sizeof many_bytes, until);
+}
+
+static long send_more(struct scene *s, hd_time until)
+{
+	return hd_sock_send(s->fds[1], many_bytes, sizeof many_bytes, 0, until);
+}
+
+static long sendto_more(struct scene *s, hd_time until)
+{
+	return hd_sock_sendto(s->fds[1], many_bytes, sizeof many_bytes, 0, NULL, 0, until);
+}
+
+static long sendmsg_more(struct scene *s, hd_time until)
+{
+	struct iovec all = { many_bytes, sizeof many_bytes };
+	return hd_sock_sendmsg(s->fds[1], &(struct msghdr){ .msg_iov = &all, .msg_iovlen = 1 }, 0, until);
+}
+
+static long sendfile_more(struct scene *s, hd_time until)
+{
+	off_t offset = 0;
+	long n = hd_sendfile(s->fds[1], s->other, &offset, sizeof many_bytes, until);
+
+	if (n >= 0 && offset != n)
+		die("hd_sendfile has moved something else than it says", -EINVAL);
+	return n;
+}
+
+static const struct part {
+	const char *call;
+	bool reads;
+	void (*arrange)(struct scene *s);
+	long (*make)(struct scene *s, hd_time until);
+} parts[] = { { "hd_read", true, pipe_with_a_byte, read_more },
+	      { "hd_readv", true, pipe_with_a_byte, readv_more },
+	      { "hd_read_full", true, pipe_with_a_byte, read_full_more },
+	      { "hd_reader_line", true, pipe_with_a_byte, read_line_more },
+	      { "hd_write", false, empty_pipe, write_more },
+	      { "hd_writev", false, empty_pipe, writev_more },
+	      { "hd_write_all", false, empty_pipe, write_all_more },
+	      { "hd_sock_recv", true, socket_with_a_byte, recv_more },
+	      { "hd_sock_send", false, quiet_socket, send_more },
+	      { "hd_sock_sendto", false, quiet_socket, sendto_more },
+	      { "hd_sock_sendmsg", false, quiet_socket, sendmsg_more },
+	      { "hd_sendfile", false, long_file_and_socket, sendfile_more } };
+
 /* ---- the table ---- */
 
-enum { BUSY_POOL = 1, NO_DEADLINE = 2, NO_GRANT = 4, NO_WAIT = 8 };
+enum {
+	BUSY_POOL = 1,
+	NO_DEADLINE = 2,
+	NO_GRANT = 4,
+	NO_WAIT = 8,
+	LEAVES = 16 /* it does not wait for the end of its system call */
+};
 
 static const struct point {
 	const char *call, *waits_for;
@@ -870,6 +1093,7 @@ static const struct point {
 struct act {
 	const struct point *point;
 	struct scene *scene;
+	long (*make)(struct scene *s, hd_time until); /* NULL: the point's */
 	hd_time until;
 	bool cancelled_before;
 	long answer;
@@ -881,7 +1105,7 @@ static void *play(void *arg)
 
 	if (a->cancelled_before)
 		MUST(hd_cancel(hd_self()));
-	a->answer = a->point->make(a->scene, a->until);
+	a->answer = (a->make != NULL ? a->make : a->point->make)(a->scene, a->until);
 	return NULL;
 }
 
@@ -1034,11 +1258,143 @@ static const char *when_time_is_up(const struct point *p)
 	return word(a.answer);
 }
 
+/* ---- while it runs ---- */
+
+enum how { CANCELLED, TERMINATED, LATE, HOWS };
+
+static void *terminate(void *pid)
+{
+	int err = hd_terminate(*(hd_pid *)pid, HD_FOREVER);
+
+	if (err != 0 && err != -ESRCH)
+		die("hd_terminate", err);
+	return NULL;
+}
+
+/* Does it to the process, which makes the call; waits for the effect if there will be one at once, else a while. Then lets the system call go on, if one
+ * is held up, and answers what has become of it. */
+static const char *do_it(enum how how, struct act *a, hd_pid pid, bool held)
+{
+	struct hd_end end;
+	hd_pid killer = 0;
+
+	if (how == CANCELLED)
+		(void)hd_cancel(pid); /* it may have ended */
+	else if (how == TERMINATED)
+		MUST(killer = hd_spawn(terminate, &pid));
+	if (held && a->point->is & LEAVES)
+		while (a->answer == LONG_MIN && hd_priority(pid) > 0)
+			MUST(hd_sleep(HD_US(100)));
+	else if (held)
+		MUST(hd_sleep_until(how == LATE ? a->until + HD_MS(5) : hd_after(HD_MS(5))));
+	if (held)
+		hd_semaphore_signal(&may_end);
+	if (killer > 0)
+		MUST(hd_join(killer, NULL, HD_FOREVER));
+	MUST(hd_join_end(pid, &end, HD_FOREVER));
+	if (end.kind != HD_END_RETURNED)
+		return "ends";
+	return a->make != NULL && a->answer > 0 ? "bytes" : word(a->answer);
+}
+
+static const struct part *part_of(const struct point *p)
+{
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+		if (strcmp(parts[i].call, p->call) == 0)
+			return &parts[i];
+	return NULL;
+}
+
+/* Waits until the process has moved a part, and waits for the rest; or has ended. Whether it has moved some. */
+static bool wait_for_part(const struct part *part, struct act *a, hd_pid pid)
+{
+	struct hd_process_info info;
+	int there;
+
+	do {
+		MUST(hd_sleep(HD_US(50)));
+		MUST(ioctl(a->scene->fds[0], FIONREAD, &there));
+		MUST(hd_process_info(pid, &info));
+	} while (info.state != HD_ENDED &&
+		 ((there > 0) == part->reads || info.state != HD_WAITING || info.why != a->point->why));
+	return (there > 0) != part->reads;
+}
+
+/* Waits until the system call is held up. False: the deadline came before that, and it will not be. */
+static bool wait_for_thread(const struct act *a)
+{
+	if (hd_semaphore_wait(&begun, a->until) == 0)
+		return true;
+	if (atomic_exchange(&slow, false))
+		return false;
+	MUST(hd_semaphore_wait(&begun, HD_FOREVER));
+	return true;
+}
+
+static const char *when_part_is_moved(const struct point *p, const struct part *part, enum how how)
+{
+	for (hd_time delay = HD_MS(20);; delay *= 2) {
+		struct scene *s = set_scene(&(struct point){ .arrange = part->arrange });
+		struct act a = { .point = p,
+				 .scene = s,
+				 .make = part->make,
+				 .until = how == LATE ? hd_after(delay) : HD_FOREVER,
+				 .answer = LONG_MIN };
+		hd_pid pid = hd_spawn(play, &a);
+		MUST(pid);
+		bool moved = wait_for_part(part, &a, pid), waits = a.answer == LONG_MIN;
+		const char *said = do_it(how, &a, pid, false);
+		clear_scene(s);
+		if (moved || how != LATE) /* else the deadline came too early */
+			return waits || how == LATE ? said : "at once";
+	}
+}
+
+static const char *when_thread_is_at_it(const struct point *p, enum how how)
+{
+	struct scene *s = set_scene(p);
+
+	for (hd_time delay = HD_MS(20);; delay *= 2) {
+		struct act a = {
+			.point = p, .scene = s, .until = how == LATE ? hd_after(delay) : HD_FOREVER, .answer = LONG_MIN
+		};
+		atomic_store(&slow, true);
+		hd_pid pid = hd_spawn(play, &a);
+		MUST(pid);
+		if (!wait_for_thread(&a)) {
+			MUST(hd_join(pid, NULL, HD_FOREVER));
+			continue;
+		}
+		const char *said = do_it(how, &a, pid, true);
+		clear_scene(s);
+		return said;
+	}
+}
+
+static void print_while_it_runs(const struct point *p)
+{
+	const struct part *part = part_of(p);
+	const char *said[HOWS];
+
+	if (part == NULL && !(p->is & BUSY_POOL)) {
+		printf(" - |\n");
+		return;
+	}
+	for (enum how how = CANCELLED; how < HOWS; how++)
+		said[how] = how == LATE && p->is & NO_DEADLINE ? "-"
+			    : part != NULL		       ? when_part_is_moved(p, part, how)
+							       : when_thread_is_at_it(p, how);
+	if (strcmp(said[0], "at once") == 0)
+		printf(" bytes, at once |\n");
+	else
+		printf(" %s; %s; %s |\n", said[CANCELLED], said[TERMINATED], said[LATE]);
+}
+
 static void *make_table(void *arg)
 {
 	printf("| call | waits for | cancelled before it | cancelled while it waits | terminated while it waits | time is up "
-	       "|\n"
-	       "|---|---|---|---|---|---|\n");
+	       "| while it runs |\n"
+	       "|---|---|---|---|---|---|---|\n");
 	for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
 		const struct point *p = &points[i];
 		hd_pid keeper = p->is & BUSY_POOL ? hd_spawn(keep_pool_busy, NULL) : 0;
@@ -1046,9 +1402,10 @@ static void *make_table(void *arg)
 			MUST(hd_semaphore_wait(&taken, HD_FOREVER));
 		const char *before = when_cancelled_before(p), *ended = when_terminated(p), *late = when_time_is_up(p);
 		const char *during = when_cancelled(p, keeper); /* which lets the keeper go */
-		printf("| `%.*s`%s | %s | %s | %s | %s | %s |\n", (int)strcspn(p->call, ","), p->call,
+		printf("| `%.*s`%s | %s | %s | %s | %s | %s |", (int)strcspn(p->call, ","), p->call,
 		       strchr(p->call, ',') != NULL ? strchr(p->call, ',') : "", p->waits_for, before,
 		       p->is & NO_WAIT ? "-" : during, p->is & NO_WAIT ? "-" : ended, late);
+		print_while_it_runs(p);
 		fflush(stdout);
 	}
 	return arg;

@@ -134,7 +134,7 @@ HD_PROCESS_TEST(call_hands_the_worker_over_but_does_not_keep_it)
 	CHECK_EQ(hd_join(other, NULL, HD_FOREVER), 0);
 }
 
-/* A server of lower priority is queued as by any wake, and one of higher priority runs at once. */
+/* A server of lower priority runs with the caller's, and one of higher priority runs at once. */
 static void *between(void *arg)
 {
 	trace("between ");
@@ -147,8 +147,8 @@ HD_PROCESS_TEST(call_to_another_priority_obeys_the_priorities)
 	hd_pid low = start_server(30), other = born(hd_spawn_at(35, between, NULL));
 	call_add(1);
 	trace("answered ");
-	CHECK_STR(trace_text(), "between answered ");
 	CHECK_EQ(hd_join(other, NULL, HD_FOREVER), 0);
+	CHECK_STR(trace_text(), "answered between ");
 	stop_server(low);
 	hd_pid high = start_server(60);
 	CHECK_EQ(call_add(7), 8);

@@ -120,6 +120,61 @@ HD_PROCESS_TEST(port_null_receives_oldest_over_all_ports_and_urgent_first)
 	check_all_gone();
 }
 
+/* A mailbox keeps lines for each of its ports from the second port on: what has arrived before is in them too. */
+HD_PROCESS_TEST(port_made_after_messages_have_arrived_in_another_leaves_them_in_order)
+{
+	hd_port *a = made_port(NULL);
+
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(hd_send_with(a, &(struct hd_sending){ .tag = i, .urgent = i == 2 }, 0), 0);
+	hd_port *b = made_port(NULL);
+	send_tag(b, 10);
+	send_tag(a, 4);
+	CHECK_EQ(received_tag(b), 10);
+	CHECK_EQ(received_tag(a), 2);
+	CHECK_EQ(received_tag(a), 0);
+	CHECK_EQ(received_tag(NULL), 1);
+	CHECK_EQ(received_tag(a), 3);
+	CHECK_EQ(received_tag(a), 4);
+	CHECK_EQ(length_of(a), 0);
+	hd_port_release(a);
+	hd_port_release(b);
+	check_all_gone();
+}
+
+/* The first port of a mailbox is part of it: its place is taken by the next port when it is gone, and not before. */
+HD_PROCESS_TEST(port_that_takes_the_place_of_another_has_nothing_of_it)
+{
+	struct hd_port_info info;
+	struct hd_message m;
+	hd_port *first = made_port(&(struct hd_port_options){ .capacity = 1, .full = HD_FULL_DROP_NEW });
+
+	send_tag(first, 1);
+	send_tag(first, 2); /* dropped */
+	hd_port_release(first);
+	hd_port *second = made_port(NULL); /* there is a message in the first */
+	CHECK_EQ(hd_receive(second, &m, 0), -ETIMEDOUT);
+	send_tag(second, 3);
+	CHECK_EQ(hd_receive(NULL, &m, 0), 0);
+	CHECK_EQ(m.tag, 1);
+	CHECK(m.port == NULL);
+	CHECK_EQ(stats_now().live_ports, 1);
+	hd_port *third = made_port(NULL);
+	for (int i = 0; i < 3; i++)
+		send_tag(third, 4 + i);
+	hd_port_info(third, &info);
+	CHECK_EQ(info.length, 3);
+	CHECK_EQ(info.high_water, 3);
+	CHECK_EQ(info.dropped, 0);
+	CHECK_EQ(received_tag(third), 4);
+	CHECK_EQ(received_tag(second), 3);
+	CHECK_EQ(received_tag(NULL), 5);
+	hd_port_release(second);
+	hd_port_release(third);
+	CHECK_EQ(received_tag(NULL), 6);
+	check_all_gone();
+}
+
 static int shown;
 
 static bool is_big(const struct hd_message *m, void *least)
@@ -271,6 +326,124 @@ HD_PROCESS_TEST(port_that_is_full_makes_senders_wait_in_order)
 	check_all_gone();
 }
 
+/* ---- room ---- */
+
+static const char bytes[100];
+static hd_time large_until;
+
+static void *sends_100_bytes(void *arg)
+{
+	int err = hd_send(bounded, 1, bytes, 100, large_until);
+
+	CHECK(err == -ETIMEDOUT || err == -ECANCELED);
+	return arg;
+}
+
+static void *sends_20_bytes(void *tag)
+{
+	CHECK_EQ(hd_send(bounded, (long)tag, bytes, 20, HD_FOREVER), 0);
+	return NULL;
+}
+
+static void until_it_waits_for_room(hd_pid pid)
+{
+	while (state_of(pid) != HD_WAITING || info_of(pid).why != HD_WAIT_SEND)
+		hd_yield();
+}
+
+/* For a sender that may find room: once it has ended, its message is in the port. */
+static void until_it_waits_for_room_or_ends(hd_pid pid)
+{
+	while (state_of(pid) != HD_ENDED && (state_of(pid) != HD_WAITING || info_of(pid).why != HD_WAIT_SEND))
+		hd_yield();
+}
+
+static void make_port_with_100_bytes(void)
+{
+	bounded = made_port(&(struct hd_port_options){ .memory = 100, .full = HD_FULL_BLOCK });
+}
+
+/* Small ones that wait behind a large one are let in when it goes, however it goes; the owner need not receive anything before. */
+HD_WORKERS_TEST(port_lets_senders_in_when_the_one_before_them_gives_up)
+{
+	(void)workers;
+	for (int how = 0; how < 4; how++) {
+		hd_pid small[2];
+		make_port_with_100_bytes();
+		CHECK_EQ(hd_send(bounded, 0, bytes, 50, 0), 0);
+		large_until = how == 0 ? hd_after(HD_MS(20)) : HD_FOREVER;
+		hd_pid large = born(hd_spawn(sends_100_bytes, NULL));
+		while (how > 0 && (state_of(large) != HD_WAITING))
+			hd_yield();
+		for (long i = 0; i < 2; i++) {
+			small[i] = born(hd_spawn(sends_20_bytes, (void *)(i + 1)));
+			/* With a deadline, `large` may not have arrived yet, or may have given up. */
+			if (how > 0)
+				until_it_waits_for_room(small[i]);
+			else
+				until_it_waits_for_room_or_ends(small[i]);
+		}
+		if (how == 3)
+			CHECK_EQ(hd_suspend(large, HD_FOREVER), 0);
+		if (how == 1 || how == 3)
+			CHECK_EQ(hd_cancel(large), 0);
+		if (how == 2)
+			CHECK_EQ(hd_terminate(large, HD_FOREVER), 0);
+		join_all(small, 2);
+		if (how == 3)
+			CHECK_EQ(hd_resume(large), 0);
+		CHECK_EQ(hd_join(large, NULL, HD_FOREVER), 0);
+		for (int i = 0; i < 3; i++)
+			CHECK_EQ(received_tag(bounded), i);
+		hd_port_release(bounded);
+		check_all_gone();
+	}
+}
+
+/* And all that fit, when a large one is received; also if the first of them is suspended. */
+HD_WORKERS_TEST(port_lets_all_senders_in_for_which_there_is_room)
+{
+	(void)workers;
+	for (int suspends = 0; suspends < 2; suspends++) {
+		hd_pid small[4];
+		make_port_with_100_bytes();
+		CHECK_EQ(hd_send(bounded, 0, bytes, 100, 0), 0);
+		for (long i = 0; i < 4; i++) {
+			small[i] = born(hd_spawn(sends_20_bytes, (void *)(i + 1)));
+			until_it_waits_for_room(small[i]);
+		}
+		if (suspends)
+			CHECK_EQ(hd_suspend(small[0], HD_FOREVER), 0);
+		CHECK_EQ(received_tag(bounded), 0);
+		join_all(small + 1, 3);
+		if (suspends)
+			CHECK_EQ(hd_resume(small[0]), 0);
+		CHECK_EQ(hd_join(small[0], NULL, HD_FOREVER), 0);
+		for (int i = 0; i < 4; i++)
+			CHECK_EQ(received_tag(bounded), i + 1);
+		hd_port_release(bounded);
+		check_all_gone();
+	}
+}
+
+/* The owner waits for one message, which waits for room behind one that is too large. */
+HD_WORKERS_TEST(port_wakes_its_owner_for_a_sender_that_is_let_in)
+{
+	struct hd_message m;
+
+	(void)workers;
+	make_port_with_100_bytes();
+	CHECK_EQ(hd_send(bounded, 0, bytes, 50, 0), 0);
+	large_until = hd_after(HD_MS(20));
+	hd_pid large = born(hd_spawn(sends_100_bytes, NULL)), small = born(hd_spawn(sends_20_bytes, (void *)9));
+	CHECK_EQ(hd_receive_tag(bounded, 9, &m, HD_FOREVER), 0);
+	hd_message_drop(&m);
+	join_all((hd_pid[]){ large, small }, 2);
+	CHECK_EQ(received_tag(bounded), 0);
+	hd_port_release(bounded);
+	check_all_gone();
+}
+
 /* ---- what belongs to whom ---- */
 
 static long drops;
@@ -379,6 +552,29 @@ HD_PROCESS_TEST(port_carried_by_message_lives_in_it)
 	check_all_gone();
 }
 
+static void *drops_messages_with_its_own_port(void *other)
+{
+	hd_port *own = made_port(NULL);
+	struct hd_message m;
+
+	CHECK_EQ(hd_send_with(own, &(struct hd_sending){ .carried = own }, 0), 0);
+	CHECK_EQ(hd_receive(own, &m, 0), 0);
+	hd_message_drop(&m);
+	CHECK_EQ(hd_send_with(other, &(struct hd_sending){ .carried = own }, 0), -ESRCH);
+	return NULL;
+}
+
+/* The references that it gives up so were the messages', and not its own: heddle releases that at its end. */
+HD_PROCESS_TEST(port_of_an_owner_that_drops_it_with_a_message_is_released)
+{
+	hd_port *other = made_port(&(struct hd_port_options){ .unowned = true });
+
+	CHECK_EQ(hd_join(born(hd_spawn_with(&(struct hd_spawn){ .port = other }, nothing, NULL)), NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(born(hd_spawn(drops_messages_with_its_own_port, other)), NULL, HD_FOREVER), 0);
+	hd_port_release(other);
+	check_all_gone();
+}
+
 HD_PROCESS_TEST(port_without_owner_drops_messages_with_last_reference)
 {
 	hd_port *port = made_port(&(struct hd_port_options){ .unowned = true });
@@ -401,6 +597,10 @@ HD_PROCESS_TEST(port_survives_want_of_memory)
 	for (unsigned nth = 1; nth < 3; nth++) {
 		hd__fault_arm(HD__FAULT_ALLOC, nth, false);
 		CHECK(hd_port_new(&(struct hd_port_options){ .capacity = 1, .unowned = true }) == NULL);
+	}
+	for (unsigned nth = 1; nth < 3; nth++) { /* a port, and what a mailbox with several ports has more */
+		hd__fault_arm(HD__FAULT_ALLOC, nth, false);
+		CHECK(hd_port_new(NULL) == NULL);
 	}
 	hd__fault_arm(HD__FAULT_ALLOC, 1, false);
 	CHECK_EQ(hd_send(port, 0, data, sizeof data, 0), -ENOMEM);
@@ -440,6 +640,59 @@ HD_PROCESS_TEST(port_receive_is_a_cancellation_point)
 		hd_port_release(of_another);
 		check_all_gone();
 	}
+}
+
+/* A receiver that selects, and is called off, has left nothing behind that a sender would look at. */
+static bool none(const struct hd_message *m, void *arg)
+{
+	(void)m;
+	(void)arg;
+	return false;
+}
+
+static int use_stack(int depth)
+{
+	volatile char frame[64];
+
+	memset((char *)frame, 0x55, sizeof frame);
+	return depth == 0 ? frame[7] : use_stack(depth - 1) + frame[3];
+}
+
+static void *selects_in_vain(void *arg)
+{
+	hd_port *port = made_port(&(struct hd_port_options){ .capacity = 3, .full = HD_FULL_DROP_OLD });
+	struct hd_message m;
+
+	for (int i = 0; i < 3; i++)
+		send_tag(port, i);
+	CHECK_EQ(hd_receive_where(port, none, NULL, &m, 0), -ETIMEDOUT);
+	CHECK(use_stack(20) != 0);
+	send_tag(port, 3);
+	CHECK_EQ(hd_receive_where(port, none, NULL, &m, hd_after(HD_MS(1))), -ETIMEDOUT);
+	CHECK(use_stack(20) != 0);
+	send_tag(port, 4);
+	of_another = hd_port_retain(port);
+	hd_semaphore_signal(&ready);
+	CHECK_EQ(hd_receive_where(port, none, NULL, &m, HD_FOREVER), -ECANCELED);
+	CHECK(use_stack(20) != 0);
+	for (int i = 5; i < 9; i++)
+		CHECK_EQ(hd_send(port, i, NULL, 0, 0), 0);
+	CHECK_EQ(hd_cancel_clear(), 1);
+	for (int i = 6; i < 9; i++)
+		CHECK_EQ(received_tag(port), i);
+	return arg;
+}
+
+HD_PROCESS_TEST(port_selection_that_is_called_off_is_forgotten)
+{
+	hd_pid pid = born(hd_spawn(selects_in_vain, NULL));
+
+	CHECK_EQ(hd_semaphore_wait(&ready, HD_FOREVER), 0);
+	send_tag(of_another, 100);
+	CHECK_EQ(hd_cancel(pid), 0);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	hd_port_release(of_another);
+	check_all_gone();
 }
 
 /* A message and a cancel race for one receiver. Whoever wins, there is one message: the receiver has it, or it is dropped with the port. */

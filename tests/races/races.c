@@ -770,11 +770,15 @@ static int receive_counted(int64_t tag, hd_time until)
 	return err;
 }
 
+static bool released; /* the giver has given up the only reference */
+
 static void nothing_is_left(void)
 {
 	struct hd_stats stats;
 
-	hd_port_release(port);
+	if (!released)
+		hd_port_release(port);
+	released = false;
 	MUST(sent == dropped);
 	MUST(hd_stats(&stats) == 0 && stats.live_messages == 0 && stats.live_ports == 0);
 }
@@ -824,10 +828,76 @@ static void send_one(void)
 	MUST(err == 0 || err == -EPIPE); /* the victim has ended */
 }
 
+/* The last message of a port to which there are no more references then. */
+static int wait_receive_any(hd_time until)
+{
+	struct hd_message m;
+	int err = hd_receive(NULL, &m, until);
+
+	if (err == 0) {
+		received++;
+		hd_message_drop(&m);
+	}
+	return err;
+}
+
+static void send_and_release(void)
+{
+	send_one();
+	hd_port_release(port);
+	released = true;
+}
+
 static void sent_is_received(int got)
 {
 	MUST(received == got && received <= sent);
 	nothing_is_left();
+}
+
+/* ---- timers: a message is sent at its time, or cancelled; the thread that has cancelled it sends another one in its place ---- */
+
+enum { SENT_LATE = 1, CANCELLED };
+static _Atomic hd_timer timer;
+
+static void new_port_for_timer(void)
+{
+	timer = 0;
+	new_port_for_victim();
+}
+
+static int wait_timer(hd_time until)
+{
+	struct hd_message m;
+	int err = hd_receive(port, &m, until);
+
+	if (err != 0)
+		return err;
+	bool late = m.tag == SENT_LATE;
+	received += late;
+	hd_message_drop(&m);
+	return late ? 0 : -EPIPE;
+}
+
+static void set_timer(void)
+{
+	static int what;
+	struct hd_sending sending = { SENT_LATE, &what, sizeof what, true, count_drop, NULL, false };
+	hd_timer id = hd_send_after_with(port, &sending, hd_after(HD_US(2)));
+
+	MUST(id > 0 || id == -ESRCH); /* the victim has ended */
+	sent += id > 0;
+	timer = id;
+}
+
+static void cancel_timer(void)
+{
+	hd_timer id = timer;
+	int err = id > 0 ? hd_send_cancel(id) : 0;
+
+	MUST(err == 0 || err == -ESRCH); /* it has been sent, or the victim has ended */
+	if (err == 0)
+		err = hd_send(port, CANCELLED, NULL, 0, 0);
+	MUST(err == 0 || err == -ESRCH);
 }
 
 /* The owner of a port: takes one message out for each command; two at least are sent. */
@@ -916,6 +986,32 @@ static void sent_is_sent(int got)
 
 enum { CALLS_MAX = 2 };
 
+/* Some keep the message until it is answered; some drop it, and keep a reference to the port for the answer. */
+static bool keeps_port;
+
+static void keep_call(struct hd_message *kept, struct hd_message *m)
+{
+	*kept = *m;
+	if (!keeps_port)
+		return;
+	hd_port *reply = hd_port_retain(m->carried);
+	hd_message_drop(m);
+	*kept = (struct hd_message){ .carried = reply };
+}
+
+static int answer_call(struct hd_message *kept)
+{
+	return keeps_port ? hd_send(kept->carried, 4, "answer", 7, 0) : hd_reply(kept, 4, "answer", 7);
+}
+
+static void forget_call(struct hd_message *kept)
+{
+	if (keeps_port)
+		hd_port_release(kept->carried);
+	else
+		hd_message_drop(kept);
+}
+
 static void *answer_calls(void *arg)
 {
 	struct hd_message m, held[CALLS_MAX];
@@ -928,17 +1024,36 @@ static void *answer_calls(void *arg)
 		credits += m.port == commands && m.tag == ANSWER;
 		forgets |= m.port == commands && m.tag == FORGET;
 		if (m.port == port)
-			held[count++] = m;
+			keep_call(&held[count++], &m);
 		while (count > 0 && (credits > 0 || forgets)) {
 			if (!forgets) {
-				int err = hd_reply(&held[0], 4, "answer", 7);
+				int err = answer_call(&held[0]);
 				MUST(err == 0 || err == -ESRCH); /* too late: the next one gets it */
 				answered += err == 0;
 				credits -= err == 0;
 			}
-			hd_message_drop(&held[0]);
+			forget_call(&held[0]);
 			held[0] = held[--count];
 		}
+	}
+	return arg;
+}
+
+/* Receives nothing but commands until it is told to answer. */
+static void *answer_late(void *arg)
+{
+	struct hd_message m;
+	int credits = 0;
+
+	commands = hd_port_retain(hd_port_new(NULL));
+	MUST(hd_semaphore_signal(&owner_is_up) == 0);
+	while (hd_receive(credits > 0 ? NULL : commands, &m, HD_FOREVER) == 0 && m.tag != END) {
+		credits += m.port == commands && m.tag == ANSWER;
+		int err = m.port == port ? hd_reply(&m, 4, "answer", 7) : -EINVAL;
+		MUST(err == 0 || err == -ESRCH || err == -EINVAL); /* too late, or no call */
+		answered += err == 0;
+		credits -= err == 0;
+		hd_message_drop(&m);
 	}
 	return arg;
 }
@@ -959,15 +1074,50 @@ static void *pass_calls_on(void *arg)
 	return arg;
 }
 
-static void new_server(void)
+static void new_server_with(hd_entry entry, const struct hd_port_options *options, int messages)
 {
 	sent = dropped = received = answered = 0;
 	front = 0;
-	port = hd_port_new(&(struct hd_port_options){ .unowned = true });
+	port = hd_port_new(options);
 	MUST(port != NULL);
+	while (messages-- > 0)
+		MUST(send_counted(0) == 0);
 	hd_semaphore_init(&owner_is_up, 0);
-	owner = start(answer_calls);
+	owner = start(entry);
 	MUST(hd_semaphore_wait(&owner_is_up, HD_FOREVER) == 0);
+}
+
+static void new_server(void)
+{
+	keeps_port = false;
+	new_server_with(answer_calls, &(struct hd_port_options){ .unowned = true }, 0);
+}
+
+static void new_server_that_keeps_ports(void)
+{
+	keeps_port = true;
+	new_server_with(answer_calls, &(struct hd_port_options){ .unowned = true }, 0);
+}
+
+static void new_late_server(void)
+{
+	new_server_with(answer_late, &(struct hd_port_options){ .unowned = true }, 0);
+}
+
+static void new_full_server(void)
+{
+	new_server_with(answer_late, &(struct hd_port_options){ .unowned = true, .capacity = 1, .full = HD_FULL_BLOCK }, 1);
+}
+
+static void new_forgetful_server(void)
+{
+	new_server_with(answer_late, &(struct hd_port_options){ .unowned = true, .capacity = 1, .full = HD_FULL_DROP_OLD }, 0);
+}
+
+/* The oldest message, the call if it is there, is dropped for this one. */
+static void displace_call(void)
+{
+	MUST(send_counted(0) == 0);
 }
 
 static void new_two_servers(void)
@@ -1054,6 +1204,15 @@ static const struct primitive primitives[] = {
 	{ "call, dropped", new_server, wait_answer, answer_one, 2, forget_calls, answered_is_got, NULL, false, false },
 	{ "call, holder ends", new_server, wait_answer, answer_one, 2, kill_owner, answered_is_got, NULL, false, false },
 	{ "call, passed on", new_two_servers, wait_answer, answer_one, 2, kill_owner, answered_is_got, NULL, false, false },
+	{ "receive, released", new_port_for_victim, wait_receive_any, send_and_release, 1, NULL, sent_is_received, NULL, true,
+	  false },
+	{ "call, released", new_server_that_keeps_ports, wait_answer, answer_one, 2, forget_calls, answered_is_got, NULL, false,
+	  false },
+	{ "call, owner ends", new_late_server, wait_answer, answer_one, 2, kill_owner, answered_is_got, NULL, false, false },
+	{ "call, full port", new_full_server, wait_answer, answer_one, 2, kill_owner, answered_is_got, NULL, false, false },
+	{ "call, displaced", new_forgetful_server, wait_answer, answer_one, 1, displace_call, answered_is_got, NULL, true,
+	  false },
+	{ "receive, timer", new_port_for_timer, wait_timer, set_timer, 1, cancel_timer, sent_is_received, NULL, true, false },
 };
 const size_t primitive_count = sizeof primitives / sizeof primitives[0];
 

@@ -489,3 +489,101 @@ HD_TEST(inversion_is_reported_unless_the_mutex_prevents_it)
 	said = run(invert, HD_DEADLOCK_REPORT, 1);
 	CHECK_STR(said, "");
 }
+
+/* ---- senders that wait for room, with calls and mutexes between them ---- */
+
+static hd_port *boxes[2];
+
+/* A port of the caller's with room for one message, which is there. */
+static void make_full_port(int i)
+{
+	boxes[i] = hd_port_new(&(struct hd_port_options){ .capacity = 1, .full = HD_FULL_BLOCK });
+	CHECK(boxes[i] != NULL);
+	CHECK_EQ(hd_send(boxes[i], 1, NULL, 0, 0), 0);
+}
+
+static void *sends_to_bob(void *arg)
+{
+	make_full_port(0);
+	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
+	meet();
+	ANY_ANSWER(hd_send(boxes[1], 1, NULL, 0, HD_FOREVER)); /* ends when the runtime does, perhaps because the other has ended before */
+	return arg;
+}
+
+static void *sends_to_ann(void *arg)
+{
+	make_full_port(1);
+	meet();
+	ANY_ANSWER(hd_send(boxes[0], 1, NULL, 0, HD_FOREVER)); /* ends when the runtime does, perhaps because the other has ended before */
+	return arg;
+}
+
+static void *calls_ann_in_full_port(void *arg)
+{
+	make_full_port(1);
+	meet();
+	ANY_ANSWER(hd_call(boxes[0], 1, NULL, 0, NULL, HD_FOREVER)); /* ends when the runtime does, perhaps because the other has ended before */
+	return arg;
+}
+
+static void *locks_what_ann_has(void *arg)
+{
+	make_full_port(1);
+	meet();
+	CHECK_EQ(hd_mutex_lock(&a, HD_FOREVER), 0);
+	return arg;
+}
+
+/* ann is called by bob, takes the call, and waits for room in bob's port. */
+static void *is_called_and_sends(void *arg)
+{
+	struct hd_message m;
+
+	boxes[0] = hd_port_new(NULL);
+	CHECK(boxes[0] != NULL);
+	meet();
+	CHECK_EQ(hd_receive(boxes[0], &m, HD_FOREVER), 0);
+	ANY_ANSWER(hd_send(boxes[1], 1, NULL, 0, HD_FOREVER)); /* ends when the runtime does, perhaps because the other has ended before */
+	return arg;
+}
+
+static const struct jam {
+	hd_entry ann, bob;
+	enum hd_wait waits;
+	const char *in;
+} jams[] = { { sends_to_bob, sends_to_ann, HD_WAIT_SEND, "hd_send" },
+	     { sends_to_bob, calls_ann_in_full_port, HD_WAIT_SEND, "hd_send" },
+	     { sends_to_bob, locks_what_ann_has, HD_WAIT_MUTEX, "hd_mutex_lock" },
+	     { is_called_and_sends, calls_ann_in_full_port, HD_WAIT_CALL, "hd_call" } };
+static const struct jam *jam;
+
+static void *close_jam(void *arg)
+{
+	hd_pid pids[] = { named("ann", jam->ann), named("bob", jam->bob) };
+	struct hd_process_info info = { .why = HD_WAIT_NONE };
+
+	for (int i = 0; i < 2; i++) {
+		do {
+			hd_yield();
+			CHECK_EQ(hd_process_info(pids[i], &info), 0);
+		} while (info.why != (i == 0 ? HD_WAIT_SEND : jam->waits));
+		CHECK_EQ(info.holder, pids[!i]);
+	}
+	hd_shutdown(0);
+	return arg;
+}
+
+HD_TEST(circle_through_full_ports_is_reported)
+{
+	for (unsigned i = 0; i < 2 * sizeof jams / sizeof jams[0]; i++) {
+		char bobs[80];
+		jam = &jams[i / 2];
+		memset(&a, 0, sizeof a);
+		snprintf(bobs, sizeof bobs, "bob #2 waits in %s for ann #1, here:", jam->in);
+		const char *said = run(close_jam, HD_DEADLOCK_REPORT, 1 + i % 2);
+		CHECK_EQ(times_said(said, "a circle of 2 processes"), 1);
+		CHECK_EQ(times_said(said, "ann #1 waits in hd_send for bob #2, here:"), 1);
+		CHECK_EQ(times_said(said, bobs), 1);
+	}
+}

@@ -5,7 +5,9 @@
 #include "rt/rt.h"
 #include "sched/workers.h"
 
-#define FEW 100 /* safe points that a hog may pass after it should have given way; one or two would do */
+/* Safe points that a hog may pass after it should have given way; one or two would do. Under TSan a thread that spawns several processes may be
+ * off its CPU for long between two of them. */
+#define FEW (HD_UNDER_TSAN ? 100000 : 100)
 
 struct hog {
 	hd_pid pid;
@@ -434,6 +436,58 @@ static void *wake_two_at_once(void *arg)
 HD_TEST(order_two_woken_at_once_run_on_two_workers)
 {
 	CHECK_EQ(hd_run(&two, wake_two_at_once, NULL), 0);
+}
+
+/* A process that waits in a queue leaves its worker to a lower one, while a better one is ready in the lane of a worker that comes by no
+ * safe point, and so does not answer. The lower one makes no call either: it must not begin before. */
+static int better_is_ready;
+static long better_has_run, lower_was_first;
+
+static void *be_better(void *arg)
+{
+	set(&better_has_run, 1);
+	return arg;
+}
+
+static void *hide_the_better(void *arg)
+{
+	for (int i = 0; i < (hd_is_simulated() ? 30 : 3000); i++)
+		hd_yield(); /* until the lane is biased */
+	CHECK(hd_spawn_with(&(struct hd_spawn){ .priority = 60, .detached = true }, be_better, NULL) > 0);
+	set_flag(&better_is_ready, 1);
+	while (value_of(&better_has_run) == 0 && value_of(&lower_was_first) == 0)
+		sched_yield();
+	return arg;
+}
+
+static void *be_lower(void *arg)
+{
+	set(&lower_was_first, value_of(&better_has_run) == 0);
+	CHECK_EQ(hd_semaphore_signal(&gate), 0);
+	return arg;
+}
+
+static void *wait_for_blind_worker(void *arg)
+{
+	CHECK_EQ(hd_pin(), 0);
+	CHECK_EQ(hd_set_priority(hd_self(), 80), 0);
+	hd_semaphore_init(&gate, 0);
+	better_is_ready = 0;
+	better_has_run = lower_was_first = 0;
+	hd_pid hider = hd_spawn_at(70, hide_the_better, NULL);
+	await_flag(&better_is_ready, 1); /* the other worker has taken it, and it has made the better one ready there */
+	hd_pid lower = hd_spawn_with(&(struct hd_spawn){ .priority = 20, .pinned = true }, be_lower, NULL);
+	CHECK_EQ(hd_semaphore_wait(&gate, HD_FOREVER), 0);
+	CHECK_EQ(value_of(&lower_was_first), 0);
+	CHECK_EQ(hd_join(lower, NULL, HD_FOREVER), 0);
+	CHECK_EQ(hd_join(hider, NULL, HD_FOREVER), 0);
+	return arg;
+}
+
+HD_TEST(order_worker_that_does_not_answer_hides_nobody_from_one_that_waits)
+{
+	for (int i = 0; another_round(i, hd_scaled(30)); i++)
+		CHECK_EQ(hd_run(&two, wait_for_blind_worker, NULL), 0);
 }
 
 /* The runner is stopped by the same news that tell of something better elsewhere: its equal must not run on instead of that. */

@@ -520,6 +520,18 @@ class Exhaustive(Test):
                 if needed > 0:
                     self.nothing(explore(f'--policy exhaustive:{needed - 1}', subject('turns', 1, 3, trace)))
 
+    def test_behaviours_run_in_every_order_that_their_cowns_allow_and_in_no_other(self):
+        """The first process of subjects/behaviours.c makes six; each order that the program sees is a line in a file."""
+        before = (0, 2), (2, 3), (2, 4), (1, 4), (4, 5)
+        allowed = {''.join(map(str, p)) for p in itertools.permutations(range(6)) if all(p.index(a) < p.index(b) for a, b in before)}
+        self.assertEqual(len(allowed), 10)
+        with tempfile.TemporaryDirectory() as folder:
+            orders = os.path.join(folder, 'orders')
+            said = self.nothing(explore('--policy exhaustive:1', subject('behaviours', orders)))
+            self.assertTrue(said.first.endswith('; these are all with at most 1 preemption'), said)
+            with open(orders) as f:
+                self.assertEqual(set(f.read().split()), allowed)
+
     def interrupt(self, steps, bound, schedules, trace):
         """A search that is interrupted, and goes on in another process, is the same as a whole one."""
         for words in subject('turns', 1, steps), subject('turns', 1, steps, trace):
@@ -667,14 +679,21 @@ class Time(Test):
 class Priorities(Test):
     SEEDS = 20
 
+    def prints(self, printed, words):
+        for seed in range(self.SEEDS):
+            said = replay(f'{seed}:workers=1:leaks=0:steps=1000000', words)
+            self.assertEqual((said.code, said.out[:said.out.index('heddle: after')]), (0, printed), said)
+
     def test_on_one_worker_examples_print_what_they_print_without_a_simulator(self):
-        for words in subject('sleepsort'), subject('sleepsort', 9, 3, 5, 3, 1), \
-                [program('example-sieve')], subject('turns', 3, 4):
+        for words in [program('example-sieve')], subject('turns', 3, 4):
             usual = Said(words, env={'HEDDLE_WORKERS': '1'})
             self.assertEqual(usual.code, 0, usual)
-            for seed in range(self.SEEDS):
-                said = replay(f'{seed}:workers=1:leaks=0:steps=1000000', words)
-                self.assertEqual((said.code, said.out[:said.out.index('heddle: after')]), (0, usual.out), said)
+            self.prints(usual.out, words)
+
+    def test_on_one_worker_sleepers_wake_in_order(self):
+        """Without a simulator they do only if the machine has a CPU for each to begin in time."""
+        self.prints('10 10 20 30 30 40 50 50 60 90 \n', subject('sleepsort'))
+        self.prints('1 3 3 5 9 \n', subject('sleepsort', 9, 3, 5, 3, 1))
 
     def test_on_one_worker_the_book_is_right(self):
         for seed in range(self.SEEDS):

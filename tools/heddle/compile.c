@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "home.h"
+#include "lua.h"
 #include "say.h"
 
 #define WORDS_MAX 128
@@ -188,15 +189,16 @@ char *compile_file(const char *file, const char *compiler)
 char **compile_first(char **words)
 {
 	size_t n = 0, length = strlen(words[0]);
+	bool lua = is_lua(words[0]);
 
-	if (length < 3 || strcmp(words[0] + length - 2, ".c") != 0)
+	if (!lua && (length < 3 || strcmp(words[0] + length - 2, ".c") != 0))
 		return words;
 	while (words[n] != NULL)
 		n++;
-	char **made = calloc(n + 1, sizeof *made);
+	char **made = calloc(n + 2, sizeof *made);
 	if (made == NULL)
 		die("no memory");
-	memcpy(made, words, n * sizeof *made);
-	made[0] = compile_file(words[0], NULL);
+	memcpy(made + lua, words, n * sizeof *made);
+	made[0] = lua ? (char *)find_lua() : compile_file(words[0], NULL);
 	return made;
 }

@@ -6,7 +6,8 @@
  * changed. Dies when it does not compile. */
 char *compile_file(const char *file, const char *compiler);
 
-/* The words of a command whose first one is a program or a C file: the program in its place. `words` itself stays as it is. */
+/* The words of a command whose first one is a program, a C file or a Lua file: the program in its place, or (Lua) what runs it before it. `words` itself
+ * stays as it is. */
 char **compile_first(char **words);
 
 #endif

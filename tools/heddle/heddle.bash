@@ -85,6 +85,20 @@ _heddle_run() {
 	fi
 }
 
+_heddle_lua() {
+	_heddle_count '--workers --memory --budget'
+	if ((plain > 0)); then
+		compopt -o default
+	elif [[ $last == --workers || $last == --memory || $last == --budget ]]; then
+		return
+	elif [[ $word == -* ]]; then
+		_heddle_offer --workers --memory --budget --help
+	else
+		compopt -o filenames
+		COMPREPLY=($(compgen -f -X '!*.lua' -- "$word") $(compgen -d -- "$word"))
+	fi
+}
+
 _heddle() {
 	local line=${COMP_LINE:0:COMP_POINT} words word last plain
 
@@ -93,12 +107,12 @@ _heddle() {
 	[[ $line == *[[:space:]] ]] && words+=("")
 	word=${words[-1]} last=${words[-2]}
 	if ((${#words[@]} == 2)); then
-		_heddle_offer run explore replay help --help --version
+		_heddle_offer run lua explore replay help --help --version
 		return
 	fi
 	case ${words[1]} in
-	explore | replay | run) "_heddle_${words[1]}" ;;
-	help) _heddle_offer explore replay run ;;
+	explore | lua | replay | run) "_heddle_${words[1]}" ;;
+	help) _heddle_offer explore lua replay run ;;
 	esac
 }
 complete -F _heddle heddle

@@ -9,20 +9,22 @@ static const char overview[] =
 	"heddle - lightweight processes for C: run, explore and replay programs\n"
 	"\n"
 	"  heddle run FILE.c [ARGUMENT...]        compile a file against heddle, and run it\n"
+	"  heddle lua FILE.lua [ARGUMENT...]      run a Lua program, whose processes are heddle's\n"
 	"  heddle explore [OPTION...] PROGRAM ... run a program under thousands of schedules, and tell of the first that "
 	"fails\n"
 	"  heddle replay SCHEDULE PROGRAM ...     repeat one schedule, exactly\n"
-	"                                         (PROGRAM: or FILE.c, which is compiled as for heddle run)\n"
+	"                                         (PROGRAM: or FILE.c, which is compiled as for heddle run; or FILE.lua)\n"
 	"  heddle help COMMAND                    all about it\n";
 
 static const char explore[] =
-	"heddle explore [OPTION...] PROGRAM|FILE.c [ARGUMENT...]\n"
+	"heddle explore [OPTION...] PROGRAM|FILE.c|FILE.lua [ARGUMENT...]\n"
 	"\n"
 	"Runs a program that is linked with heddle again and again, from its hd_run on, each time under another schedule:\n"
 	"its processes on virtual workers, in virtual time, switched at heddle calls as the schedule says. Stops at the first\n"
 	"run that fails: a failed assertion or another signal, a deadlock, a livelock, a process that is neither joined nor\n"
 	"detached, an exit status that is not 0. Then it looks for the shortest schedule that fails alike, tells its story,\n"
-	"and prints the line that repeats it. A C file is compiled first, as `heddle run` does.\n"
+	"and prints the line that repeats it. A C file is compiled first, as `heddle run` does; a Lua file is\n"
+	"run as `heddle lua` does.\n"
 	"\n"
 	"  --schedules N          at most so many (10000; no limit with --time or --policy exhaustive)\n"
 	"  --time T               at most so long: 30s, 5m, 1h\n"
@@ -58,7 +60,7 @@ static const char explore[] =
 	"fence, for memory is sequentially consistent here. A program with kernel threads of its own cannot be explored.\n";
 
 static const char replay[] =
-	"heddle replay [--trace] [--gdb] SCHEDULE PROGRAM|FILE.c [ARGUMENT...]\n"
+	"heddle replay [--trace] [--gdb] SCHEDULE PROGRAM|FILE.c|FILE.lua [ARGUMENT...]\n"
 	"\n"
 	"Runs the program once under a schedule that `heddle explore` printed, with its input and output where they are.\n"
 	"\n"
@@ -82,11 +84,26 @@ static const char run[] =
 	"in $XDG_CACHE_HOME/heddle (or ~/.cache/heddle) and used again as long as the file and heddle are the same.\n"
 	"Put -l... and -D... into CFLAGS and LDLIBS. Exit code: the program's; 2 when it does not compile.\n";
 
+static const char lua[] =
+	"heddle lua [--workers N] [--memory BYTES] [--budget N] FILE.lua [ARGUMENT...]\n"
+	"\n"
+	"Runs a Lua program. Its first process runs the file; heddle.spawn makes others, each with a Lua state of its own, "
+	"and\n"
+	"they send each other messages. The program is over when its last process has ended. docs/concepts/lua.md has it all.\n"
+	"\n"
+	"  --workers N      kernel threads that run processes (one for each CPU)\n"
+	"  --memory BYTES   that each process may have, with K, M or G (256M; 0: any number); more is an error in that "
+	"process\n"
+	"  --budget N       Lua instructions after which a process gives others a turn (10000)\n"
+	"\n"
+	"Exit code: 0; 1 when the first process died of an error, or all processes wait for each other; what os.exit says; 2\n"
+	"when it could not be tried, for want of the file or of Lua, say.\n";
+
 int help(const char *command)
 {
 	static const struct {
 		const char *name, *text;
-	} pages[] = { { "explore", explore }, { "replay", replay }, { "run", run } };
+	} pages[] = { { "explore", explore }, { "replay", replay }, { "run", run }, { "lua", lua } };
 
 	if (command == NULL) {
 		fputs(overview, stdout);

@@ -7,9 +7,11 @@
 
 const struct home *find_home(void)
 {
-	static const struct home installed = { HEDDLE_INCLUDE, HEDDLE_LIB, HEDDLE_LIB "/heddle/libheddle-malloc.so" },
+	static const struct home installed = { HEDDLE_INCLUDE, HEDDLE_LIB, HEDDLE_LIB "/heddle/libheddle-malloc.so",
+					       HEDDLE_LIB "/heddle/heddle-lua" },
 				 built = { HEDDLE_BUILT_INCLUDE, HEDDLE_BUILT "/src",
-					   HEDDLE_BUILT "/tools/heddle/libheddle-malloc.so" };
+					   HEDDLE_BUILT "/tools/heddle/libheddle-malloc.so",
+					   HEDDLE_BUILT "/tools/lua/heddle-lua" };
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 

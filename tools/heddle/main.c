@@ -5,6 +5,7 @@
 
 #include "explore.h"
 #include "help.h"
+#include "lua.h"
 #include "say.h"
 
 int main(int argc, char **argv)
@@ -20,6 +21,8 @@ int main(int argc, char **argv)
 		return replay_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "run") == 0)
 		return run_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "lua") == 0)
+		return lua_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		if (help(argv[2]))
 			return 0;

@@ -10,6 +10,7 @@
 #include "compile.h"
 #include "explore.h"
 #include "help.h"
+#include "lua.h"
 #include "say.h"
 
 int run_main(int argc, char **argv)
@@ -33,6 +34,8 @@ int run_main(int argc, char **argv)
 	}
 	if (argv[optind] == NULL)
 		die("which file? `heddle help run` explains");
+	if (is_lua(argv[optind]))
+		die("%s is no C file: heddle lua %s", argv[optind], argv[optind]);
 	argv[optind] = compile_file(argv[optind], compiler);
 	signal(SIGPIPE, SIG_DFL);
 	execv(argv[optind], argv + optind);

@@ -256,6 +256,8 @@ static void tell_wait(const struct atlas *a, const struct hd__sim_page *page, ui
 		[HD_WAIT_RECEIVE] = "a message",
 		[HD_WAIT_SEND] = "room in a port",
 		[HD_WAIT_CALL] = "an answer",
+		[HD_WAIT_COWN] = "its cowns",
+		[HD_WAIT_QUIESCE] = "the end of all behaviours",
 	};
 	const struct hd__sim_event *e = event_of(page, i);
 	const char *what = e->why < sizeof words / sizeof words[0] && words[e->why] != NULL ? words[e->why] : "something";

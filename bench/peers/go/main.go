@@ -379,11 +379,21 @@ var cases = map[string]func(){
 	"shape_sleepers":    func() { shape("shape_sleepers", runSleepers, sleeperItems) },
 	"shape_promise":     func() { shape("shape_promise", runPromises, promiseItems) },
 	"shape_sort":        func() { shape("shape_sort", runSort, sortItems) },
-	"mutex_starve":      mutexStarve,
-	"ticker_loop":       func() { tick("ticker_loop", loopUntil) },
-	"ticker_usleep":     func() { tick("ticker_usleep", usleepUntil) },
-	"blocked_1m":        blocked,
-	"sleepers_1m":       sleepers,
+	"shape_bank":        func() { shape("shape_bank", runBank(transferUs), transferItems) },
+	"shape_philosophers": func() {
+		shape("shape_philosophers", runPhilosophers, mealItems)
+	},
+	"when_1":        func() { rate("when_1", whenOne, 1000) },
+	"when_2":        func() { rate("when_2", whenTwo, 1000) },
+	"when_1_many":   func() { rate("when_1_many", whenOneMany, cowns*cownRuns) },
+	"when_2_many":   func() { rate("when_2_many", whenTwoMany, cowns*cownRuns) },
+	"when_bank":     func() { rate("when_bank", runBank(0), ahead) },
+	"when_shares":   whenShares,
+	"mutex_starve":  mutexStarve,
+	"ticker_loop":   func() { tick("ticker_loop", loopUntil) },
+	"ticker_usleep": func() { tick("ticker_usleep", usleepUntil) },
+	"blocked_1m":    blocked,
+	"sleepers_1m":   sleepers,
 }
 
 func main() {

@@ -20,7 +20,8 @@ struct hd__context {
 		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29                                                                     \
 	}
 
-/* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. */
+/* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. from->ip is stored last, on the next stack, and publishes
+ * what the caller has stored: once it is visible, another thread may go on on the caller's stack, and a signal that comes now is not handled there. */
 __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__context *from, const struct hd__context *to)
 {
 	register struct hd__context *f __asm__("x0") = from;
@@ -29,11 +30,12 @@ __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__con
 	__asm__ volatile("adr x2, 1f\n\t"
 			 "mov x3, sp\n\t"
 			 "stp x3, x29, [x0]\n\t"
-			 "str x2, [x0, #16]\n\t"
+			 "add x0, x0, #16\n\t"
 			 "ldp x3, x29, [x1]\n\t"
-			 "ldr x2, [x1, #16]\n\t"
+			 "ldr x4, [x1, #16]\n\t"
 			 "mov sp, x3\n\t"
-			 "br x2\n"
+			 "stlr x2, [x0]\n\t"
+			 "br x4\n"
 			 "1:\n\t"
 			 "hint #36" /* bti j */
 			 : "+r"(f), "+r"(t)

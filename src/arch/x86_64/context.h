@@ -31,15 +31,17 @@ struct hd__context {
 #define HD__MORE_VECTORS
 #endif
 
-/* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. */
+/* Saves the caller in `from` and goes on with `to`; returns when `from` is switched to. from->ip is stored last, on the next stack, and publishes what the
+ * caller has stored: once it is visible, another thread may go on on the caller's stack, and a signal that comes now is not handled there. (Stores of
+ * this machine are seen in their order.) */
 __attribute__((always_inline)) static inline void hd__arch_switch(struct hd__context *from, const struct hd__context *to)
 {
 	__asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
 			 "movq %%rsp, 0(%%rdi)\n\t"
 			 "movq %%rbp, 8(%%rdi)\n\t"
-			 "movq %%rax, 16(%%rdi)\n\t"
 			 "movq 0(%%rsi), %%rsp\n\t"
 			 "movq 8(%%rsi), %%rbp\n\t"
+			 "movq %%rax, 16(%%rdi)\n\t"
 			 "jmpq *16(%%rsi)\n"
 			 "1:\n\t"
 			 "endbr64"

@@ -6,10 +6,12 @@
 
 #define hd__lock hd__lock_uncounted
 #define hd__lock_told hd__lock_told_uncounted
+#define hd__try_lock_told hd__try_lock_told_uncounted
 #define hd__unlock hd__unlock_uncounted
 #include "../../../src/os/lock.h"
 #undef hd__lock
 #undef hd__lock_told
+#undef hd__try_lock_told
 #undef hd__unlock
 
 /* In growth.c. */
@@ -26,6 +28,13 @@ static inline void hd__lock_told(unsigned char *lock)
 {
 	hd__lock_told_uncounted(lock);
 	growth_locked();
+}
+
+static inline bool hd__try_lock_told(unsigned char *lock)
+{
+	bool locked = hd__try_lock_told_uncounted(lock);
+	growth_locked(); /* an attempt that failed is followed by another one */
+	return locked;
 }
 
 static inline void hd__unlock(unsigned char *lock)
