@@ -51,10 +51,11 @@ test: setup-test build ## all the tests that end soon; installs the packages tha
 	@$(call valgrind,build)
 	@$(call counted,build)
 
-stress: build ## the heavy tests, and new schedules for the others: minutes
+stress: build ## the heavy tests, and new schedules for the others: minutes; installs a browser
+	@tools/setup packages/browser.txt
 	@build/tests/heddle-tests --stress --jobs 1
 	@export HD_TEST_SEED=$$(date +%s)000; $(call simulated,build,100)
-	@meson test -C build --suite sim-stress --no-rebuild --print-errorlogs
+	@meson test -C build --suite sim-stress --suite inside-stress --no-rebuild --print-errorlogs
 
 soak: build ## half an hour of an echo server with random cancels, closes and timeouts: nothing may leak (MINUTES=30)
 	@build/tests/heddle-soak $(or $(MINUTES),30)
@@ -73,7 +74,6 @@ asan: setup ## the tests under ASan and UBSan
 	@tools/build $(ASAN) $(MESON_FLAGS)
 	@build-asan/tests/heddle-tests
 	@$(call shown,build-asan)
-	@$(call lua,build-asan)
 	@$(call simulated,build-asan,5)
 	@$(call explored,build-asan)
 

@@ -145,7 +145,8 @@ own_stack: /* hd__worker_run, inside the lane */
 		if
 		:: searcher
 		:: !searcher && !searching -> searching = true; searcher = true
-		:: !searcher -> goto sleep /* it is out of luck, or another one searches */
+		:: !searcher && searching /* beside the one that has the token */
+		:: !searcher -> goto sleep /* it is out of luck, or enough search */
 		fi
 	}
 	do /* find_something */
@@ -173,7 +174,9 @@ own_stack: /* hd__worker_run, inside the lane */
 		fi
 	:: k == WORKERS -> break
 	od;
-	atomic { k = 1; v = 0; searcher = false; searching = false } /* hd__end_search */
+	atomic { k = 1; v = 0;
+		if :: searcher -> searcher = false; searching = false :: else fi /* hd__end_search */
+	}
 	if
 	:: taken ->
 		if

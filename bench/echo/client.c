@@ -1,5 +1,5 @@
-/* client.c - the client of the echo servers: `client load PORT PID CONNECTIONS OUTSTANDING SECONDS`, or `client idle PORT PID CONNECTIONS
- * SECONDS`. PID is the server's: the client reads its CPU time and its memory.
+/* client.c - the client of the echo and HTTP servers: `client load PORT PID CONNECTIONS OUTSTANDING SECONDS`, `client http` with the same
+ * arguments, or `client idle PORT PID CONNECTIONS SECONDS`. PID is the server's: the client reads its CPU time and its memory.
  *
  * load: OUTSTANDING messages are under way at any time, no two on one connection. The client compares every byte of a reply; then the
  * connection that has been silent longest sends its next message. It prints requests per second, the server's and its own CPU time per
@@ -11,6 +11,8 @@
  * of messages after it has received a batch of replies, so that a server which is faster than the client sleeps once per batch, not once
  * per message.
  *
+ * http: the same with a request for a page as the message. Of the reply the client checks the status, the length and every byte of the body.
+ *
  * idle: every connection sends one message, and then none. The client prints the server's memory per connection, its CPU time while
  * nothing happened, and the number of its kernel threads. */
 #include <sched.h>
@@ -18,18 +20,29 @@
 #include <sys/epoll.h>
 
 #include "../histogram.h"
+#include "../web/http.h"
 #include "echo.h"
 
 enum { BATCH = 256, CONNECT_BATCH = 128, WARM_UP_MS = 200, LAST_REPLY_S = 20, WORDS = ECHO_MESSAGE / 8 };
+
+struct connection;
+
+/* What is sent, and what comes back: room for a reply, and whether the reply is whole once so many bytes of it have come. */
+struct protocol {
+	unsigned room;
+	void (*send)(struct connection *c);
+	bool (*is_whole)(const struct connection *c);
+};
 
 struct connection {
 	int fd;
 	unsigned got;  /* bytes of the reply */
 	uint64_t seed; /* of the message under way */
 	uint64_t sent; /* when it was, in ns */
-	uint64_t reply[WORDS];
+	char *reply;
 };
 
+static const struct protocol *protocol;
 static struct connection *connections;
 static long count;
 static struct histogram times;
@@ -61,35 +74,79 @@ static struct connection *take_silent(void)
 	return c;
 }
 
-static void send_message(struct connection *c)
+static void send_all(struct connection *c, const void *message, size_t size)
+{
+	if (send(c->fd, message, size, MSG_NOSIGNAL) != (ssize_t)size)
+		bench_die("send", errno);
+}
+
+static void send_words(struct connection *c)
 {
 	uint64_t message[WORDS];
 
 	c->seed = bench_step(c->seed);
 	for (unsigned i = 0; i < WORDS; i++)
 		message[i] = c->seed + i;
+	send_all(c, message, sizeof message);
+}
+
+static bool are_words(const struct connection *c)
+{
+	uint64_t reply[WORDS];
+
+	if (c->got < sizeof reply)
+		return false;
+	memcpy(reply, c->reply, sizeof reply);
+	for (unsigned i = 0; i < WORDS; i++)
+		if (reply[i] != c->seed + i)
+			bench_die("the reply is not what was sent", EBADMSG);
+	return true;
+}
+
+static void send_request(struct connection *c)
+{
+	send_all(c, HTTP_REQUEST, sizeof HTTP_REQUEST - 1);
+}
+
+static bool is_page(const struct connection *c)
+{
+	static const char ok[] = "HTTP/1.1 200 OK\r\n", length[] = "\r\nContent-Length: ";
+	const char *end = memmem(c->reply, c->got, "\r\n\r\n", 4);
+
+	if (end == NULL)
+		return false;
+	end += 2;
+	const char *says = memmem(c->reply, (size_t)(end - c->reply), length, sizeof length - 1);
+	if (memcmp(c->reply, ok, sizeof ok - 1) != 0 || says == NULL || atoi(says + sizeof length - 1) != sizeof HTTP_PAGE - 1)
+		bench_die("the reply is not the page", EBADMSG);
+	end += 2;
+	if (c->reply + c->got < end + sizeof HTTP_PAGE - 1)
+		return false;
+	if (c->reply + c->got > end + sizeof HTTP_PAGE - 1 || memcmp(end, HTTP_PAGE, sizeof HTTP_PAGE - 1) != 0)
+		bench_die("the page is not what it should be", EBADMSG);
+	return true;
+}
+
+static const struct protocol echo = { ECHO_MESSAGE, send_words, are_words }, http = { HTTP_REPLY_MAX, send_request, is_page };
+
+static void send_message(struct connection *c)
+{
 	c->got = 0;
 	c->sent = now_ns();
-	if (send(c->fd, message, sizeof message, MSG_NOSIGNAL) != sizeof message)
-		bench_die("send", errno);
+	protocol->send(c);
 }
 
 /* True when the reply is whole. */
 static bool receive(struct connection *c, int flags)
 {
-	ssize_t n = recv(c->fd, (char *)c->reply + c->got, sizeof c->reply - c->got, flags);
+	ssize_t n = recv(c->fd, c->reply + c->got, protocol->room - c->got, flags);
 
 	if (n < 0 && errno == EAGAIN)
 		return false;
 	if (n <= 0)
 		bench_die("the server closed a connection", n < 0 ? errno : EPIPE);
 	c->got += (unsigned)n;
-	if (c->got < sizeof c->reply)
-		return false;
-	for (unsigned i = 0; i < WORDS; i++)
-		if (c->reply[i] != c->seed + i)
-			bench_die("the reply is not what was sent", EBADMSG);
-	return true;
+	return protocol->is_whole(c);
 }
 
 /* A message and its reply on each of these. */
@@ -98,7 +155,7 @@ static void exchange(long from, long to)
 	for (long i = from; i < to; i++)
 		send_message(&connections[i]);
 	for (long i = from; i < to; i++)
-		while (!receive(&connections[i], MSG_WAITALL))
+		while (!receive(&connections[i], 0))
 			;
 }
 
@@ -110,10 +167,12 @@ static void connect_all(int port)
 
 	echo_raise_limit();
 	connections = bench_array((size_t)count, sizeof *connections);
+	char *replies = bench_array((size_t)count, protocol->room);
 	silent.ring = bench_array((size_t)count, sizeof *silent.ring);
 	for (long i = 0; i < count; i++) {
 		struct connection *c = &connections[i];
 		c->seed = (uint64_t)i;
+		c->reply = replies + (size_t)i * protocol->room;
 		c->fd = socket(AF_INET, SOCK_STREAM, 0);
 		if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof address) != 0 ||
 		    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) != 0)
@@ -236,16 +295,19 @@ static void idle(pid_t server, int port, double seconds)
 
 int main(int argc, char **argv)
 {
-	bool is_load = argc == 7 && strcmp(argv[1], "load") == 0, is_idle = argc == 6 && strcmp(argv[1], "idle") == 0;
+	bool is_http = argc == 7 && strcmp(argv[1], "http") == 0,
+	     is_load = is_http || (argc == 7 && strcmp(argv[1], "load") == 0);
+	bool is_idle = argc == 6 && strcmp(argv[1], "idle") == 0;
 
 	if (!is_load && !is_idle) {
-		fprintf(stderr, "usage: client load PORT PID CONNECTIONS OUTSTANDING SECONDS\n"
+		fprintf(stderr, "usage: client load|http PORT PID CONNECTIONS OUTSTANDING SECONDS\n"
 				"       client idle PORT PID CONNECTIONS SECONDS\n");
 		return 2;
 	}
 	int port = atoi(argv[2]);
 	pid_t server = atoi(argv[3]);
 	count = atol(argv[4]);
+	protocol = is_http ? &http : &echo;
 	if (is_idle) {
 		idle(server, port, atof(argv[5]));
 	} else {

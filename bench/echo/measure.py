@@ -87,10 +87,13 @@ class RunningServer:
 
 
 class Echo:
+    name, servers, all_loads, idle_too = "echo", SERVERS, LOADS, True
+    command = "load"  # of the client
+
     def __init__(self, options):
         self.options = options
         self.rounds = options.rounds
-        self.loads = [load for load in LOADS if not (options.quick and load is SLOWEST)]
+        self.loads = [load for load in self.all_loads if not (options.quick and load is SLOWEST)]
         self.seconds, self.idle_seconds = ("0.4", "1") if options.quick else ("1", "5")
         self.values = collections.defaultdict(list)  # (load, server, figure): per round a value, and the CPUs that others used
         self.idle = {}  # server: {figure: value}
@@ -98,17 +101,17 @@ class Echo:
         self.cpus = [str(cpu) for cpu in sorted(os.sched_getaffinity(0))]
 
     def build(self):
-        directory = os.path.join(ROOT, self.options.build, "echo")
+        directory = os.path.join(ROOT, self.options.build, self.name)
         os.makedirs(directory, exist_ok=True)
-        progress = Progress(len(SERVERS) + 1)
-        progress.step("building the echo client")
+        progress = Progress(len(self.servers) + 1)
+        progress.step(f"building the {self.name} client")
         self.client = os.path.join(directory, "client")
         try:
             build_peer(CLIENT, self.client)
         except Failed as failure:
             self.reasons["the client"] = str(failure)
             return
-        for server in SERVERS:
+        for server in self.servers:
             progress.step(f"building {server.title}")
             try:
                 self.programs[server.key] = [self.build_server(server, directory), *server.arguments]
@@ -120,7 +123,7 @@ class Echo:
         """Builds a server's program, unless another server is the same program; answers its path."""
         if server.peer is None:
             build_heddle(self.options.build)
-            output = os.path.join(ROOT, self.options.build, "bench", "heddle-echo")
+            output = os.path.join(ROOT, self.options.build, "bench", f"heddle-{self.name}")
             if not os.path.exists(output):
                 raise Failed("has no I/O yet")
             return output
@@ -148,7 +151,7 @@ class Echo:
         if (server.title, load) in self.reasons:
             return
         try:
-            values, others = self.run(server, load.workers, load.pair, "load", str(load.connections),
+            values, others = self.run(server, load.workers, load.pair, self.command, str(load.connections),
                                       str(load.outstanding), self.seconds)
             for name in FIGURES:
                 self.values[load, server.key, name].append((values[name], others))
@@ -165,15 +168,15 @@ class Echo:
         if len(self.cpus) < 2:
             self.reasons["all"] = "server and client need a CPU each"
             return
-        servers = [s for s in SERVERS if s.key in self.programs]
-        progress = Progress((len(self.loads) * self.rounds + 1) * len(servers))
+        servers = [s for s in self.servers if s.key in self.programs]
+        progress = Progress((len(self.loads) * self.rounds + self.idle_too) * len(servers))
         try:
             for r in range(1, self.rounds + 1):
                 for load in self.loads:
                     for server in servers:
-                        progress.step(f"round {r} of {self.rounds}: echo, {load.connections} connections, {server.title}")
+                        progress.step(f"round {r} of {self.rounds}: {self.name}, {load.connections} connections, {server.title}")
                         self.measure_load(load, server)
-            for server in servers:
+            for server in servers if self.idle_too else []:
                 progress.step(f"{IDLE} idle connections, {server.title}")
                 self.measure_idle(server)
         finally:
@@ -197,7 +200,7 @@ class Echo:
         header = ["connections", "under way", "server", "requests/s", "CPU us", "/epoll", "busy", "p50 us", "p99 us", "p99.9 us", "goal", ""]
         lines, disturbed = [], set()
         for load in self.loads:
-            for server in SERVERS:
+            for server in self.servers:
                 rounds = self.values.get((load, server.key, "cpu"))
                 if load.pair or not rounds:
                     continue
@@ -218,7 +221,7 @@ class Echo:
               "have where the client is not the limit, if each has half of the requests: 2 x the CPU time with one / that with two.")
         header = ["server", "requests/s", "with 2", "CPU us", "with 2", "client us", "with 2", "at best"]
         lines = []
-        for server in SERVERS:
+        for server in self.servers:
             one, two = ([self.value(load, server.key, name) for name in ("rate", "cpu", "client_cpu")] for load in PAIR)
             if None not in one + two:
                 lines.append([server.title, f"{one[0]:.0f}", f"{two[0]:.0f}", *(f"{x:.2f}" for i in (1, 2) for x in (one[i], two[i])),
@@ -230,7 +233,7 @@ class Echo:
               f"and for a kernel thread 16 KiB of stack and more), and its CPU time while nothing happened for {self.idle_seconds} s.")
         header = ["server", "bytes", "CPU ms/s", "kernel threads"]
         lines = [[s.title, f"{v['memory']:.0f}", f"{v['idle']:.3f}", f"{v['threads']:.0f}"]
-                 for s, v in ((s, self.idle[s.key]) for s in SERVERS if s.key in self.idle)]
+                 for s, v in ((s, self.idle[s.key]) for s in self.servers if s.key in self.idle)]
         print_lines(header, lines, (0,))
 
     def print(self):
@@ -241,7 +244,7 @@ class Echo:
             self.print_idle()
         for what, reason in self.reasons.items():
             title, load = what if isinstance(what, tuple) else (what, None)
-            print(f"Echo, {title}{f', {load.connections} connections' if isinstance(load, Load) else f', {load}' if load else ''}: {reason}")
+            print(f"{self.name}, {title}{f', {load.connections} connections' if isinstance(load, Load) else f', {load}' if load else ''}: {reason}")
 
     def record(self):
         """Every figure, for a JSON file."""
@@ -249,5 +252,5 @@ class Echo:
             return f"{load.connections}/{load.outstanding}/{load.workers}{'/pair' if load.pair else ''}"
         loads = {name(load): {server.key: {f: {"median": self.value(load, server.key, f),
                                                "rounds": [value for value, _ in self.values.get((load, server.key, f), [])]}
-                                           for f in FIGURES} for server in SERVERS} for load in self.loads}
+                                           for f in FIGURES} for server in self.servers} for load in self.loads}
         return {"loads": loads, "idle": self.idle}

@@ -47,6 +47,8 @@ void when_shares(void);
 
 /* cowns.c */
 void when_bank(void);
+void when_store(void);
+void when_log(void);
 void shape_bank(void);
 void shape_philosophers(void);
 void shape_philosophers_in_order(void);

@@ -97,6 +97,85 @@ static double run_bank(long n)
 	return time_bank(n, BENCH_TRANSFER_US);
 }
 
+/* ---- a store that replays a log ---- */
+
+static double chances[BENCH_ACCOUNTS]; /* by Zipf's law: that a key up to this one is drawn */
+
+static void set_chances(void)
+{
+	double sum = 0;
+
+	for (int i = 0; i < BENCH_ACCOUNTS; i++)
+		chances[i] = sum += 1.0 / (i + 1);
+	for (int i = 0; i < BENCH_ACCOUNTS; i++)
+		chances[i] /= sum;
+}
+
+static hd_cown *draw_key(uint64_t *dice)
+{
+	double x = (double)((*dice = bench_step(*dice)) >> 33) / 2147483648.0;
+	int low = 0, high = BENCH_ACCOUNTS - 1;
+
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (chances[middle] < x)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return accounts[low].cown;
+}
+
+static void apply_entry(void *arg, void *const data[])
+{
+	struct account *a = data[0], *b = data[1];
+
+	a->result = bench_step(a->result ^ b->result ^ *(const uint64_t *)arg);
+	b->result += a->result >> 7;
+}
+
+static double time_store(long n, unsigned flags)
+{
+	uint64_t dice = 1;
+
+	set_chances();
+	for (int i = 0; i < BENCH_ACCOUNTS; i++)
+		accounts[i].cown = new_cown(&accounts[i]);
+	double start = bench_now();
+	for (long i = 1; i <= n; i++) {
+		hd_cown *uses[2] = { draw_key(&dice), draw_key(&dice) };
+		const struct hd_when how = { .fn = apply_entry, .arg = &dice, .size = sizeof dice, .uses = uses, .n = 2, .flags = flags };
+		bench_ok(hd_when_batch(&how, 1), "hd_when_batch");
+		if (i % BENCH_AHEAD == 0)
+			quiesce();
+	}
+	quiesce();
+	double took = bench_now() - start;
+	for (int i = 0; i < BENCH_ACCOUNTS; i++)
+		hd_cown_release(accounts[i].cown);
+	return took;
+}
+
+static double time_free(long n)
+{
+	return time_store(n, 0);
+}
+
+static double time_logged(long n)
+{
+	return time_store(n, HD_WHEN_LOGGED);
+}
+
+void when_store(void)
+{
+	bench_rate("when_store", time_free, BENCH_AHEAD);
+}
+
+void when_log(void)
+{
+	bench_rate("when_log", time_logged, BENCH_AHEAD);
+}
+
 void when_bank(void)
 {
 	bench_rate("when_bank", time_transfers, BENCH_AHEAD);

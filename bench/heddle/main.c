@@ -37,6 +37,8 @@ static const struct bench_case cases[] = {
 	{ "when_1_many", when_1_many },
 	{ "when_2_many", when_2_many },
 	{ "when_bank", when_bank },
+	{ "when_store", when_store },
+	{ "when_log", when_log },
 	{ "when_shares", when_shares },
 	{ "shape_work", shape_work },
 	{ "shape_pool", shape_pool },
@@ -100,7 +102,10 @@ static void *first_process(void *arg)
 int main(int argc, char **argv)
 {
 	struct command_line c = { argc, argv, 0 };
-	struct hd_config config = { .workers = bench_workers(), .fixed = true };
+	/* A count keeps the other workers in a system call (count.c): spare ones would come in their place. */
+	struct hd_config config = { .workers = bench_workers(),
+				    .spares = argc > 1 && strncmp(argv[1], "count_", 6) == 0 ? -1 : 0,
+				    .fixed = true };
 
 	if (argc == 2 && strcmp(argv[1], "--build") == 0) {
 		puts(BENCH_BUILD);

@@ -24,7 +24,8 @@ struct hd_barrier {
 HD_API void hd_barrier_init(struct hd_barrier *b, unsigned n);
 
 /* Waits until n callers have come. Returns 1 to the last of them, which let the others go, and 0 to the others; -ETIMEDOUT or
- * -ECANCELED, and then the caller does not count as having come. Cancellation point. Process or plain thread. */
+ * -ECANCELED, and then the caller does not count as having come. A caller that was one of the n returns, whatever is asked of it when the
+ * last of them has come: a cancel or a termination is heeded at its next cancellation point. Cancellation point. Process or plain thread. */
 HD_API HD_MUST_USE int hd_barrier_wait(struct hd_barrier *b, hd_time until);
 
 HD_END

@@ -27,5 +27,18 @@ HD_BEGIN
  * Cancellation point. Process; on a plain thread, and under heddle explore, it is a mere call of fn. */
 HD_API HD_MUST_USE int hd_blocking(void (*fn)(void *arg), void *arg);
 
+/* Between these two the calling process is preempted by its own heddle calls only. Otherwise one that makes no calls for a while is preempted by a signal, between
+ * any two instructions of the program's own code, when something better is ready or its quantum is over: see docs/concepts/preemption.md. For code that shares
+ * thread-local variables, or what flockfile locks, with other processes of its kernel thread, or that others should not find half done. They nest. Return
+ *
+ *   0            done; when the last hd_preempt_enable has returned, whatever should have preempted the caller has run
+ *   -EPERM       hd_preempt_enable: it was not disabled
+ *   -EOVERFLOW   hd_preempt_disable: 255 times
+ *   -ENOTSUP     the caller is a plain thread
+ *
+ * hd_preempt_enable is a safe point. Process. */
+HD_API int hd_preempt_disable(void);
+HD_API int hd_preempt_enable(void);
+
 HD_END
 #endif

@@ -36,7 +36,7 @@ struct hd_mutex {
 /* A free mutex with flags from above; 0 is none. hd_mutex_init makes one of memory that is not in use; any thread. */
 #define HD_MUTEX(flags)                                                                                                        \
 	{                                                                                                                      \
-		{ NULL, NULL, 0 }, (flags), 0, false, 0, 0, 0, NULL, NULL                                                      \
+		{ NULL, NULL, 0 }, (flags), 0, 0, 0, 0, 0, NULL, NULL                                                          \
 	}
 HD_API void hd_mutex_init(struct hd_mutex *m, unsigned flags);
 

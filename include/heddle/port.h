@@ -59,7 +59,8 @@ struct hd_port_info {
 	hd_pid owner;	   /* 0: none yet, or it has ended */
 	bool closed;	   /* its owner has ended: no message can be sent */
 	size_t length;	   /* messages in it */
-	size_t high_water; /* the most that ever were in it, or somewhat more: its owner may take many at once, and all count until the last one */
+	size_t high_water; /* the most that ever stood in it, or somewhat more: its owner may take many at once, and all count until the last one. A call that
+			    * gave its worker to the owner, which had no messages, did not stand there */
 	size_t bytes;	   /* of their data; 0 of a port without limits */
 	uint64_t dropped;  /* messages that were dropped because it was full */
 };

@@ -42,7 +42,15 @@ struct hd_port;
  *
  * A process that needs more than its stack has is caught in the guard below the stack: a message names it, and the program aborts. The
  * guard has 64 KiB. A larger frame can jump over it, unless the function was compiled with -fstack-clash-protection, which pkg-config
- * passes. */
+ * passes.
+ *
+ * With own_tls, a process has what a kernel thread has in the C library: every thread-local variable with its first value (of C, C++ and of libraries, which may
+ * be loaded later), errno, the locale of uselocale, the ownership of stdio's locks, the C++ exceptions that it handles. All of that moves with the process, so
+ * it need not be pinned, and addresses of such variables hold over heddle calls. hd_blocking's function finds the same variables. At the end of the process
+ * the destructors of its thread_local variables run, after those of its locals; they may wait. It costs some 5 KiB for each process, which are kept for
+ * later ones, and two changes of a register at a switch from or to such a process. It takes the GNU C library, linked dynamically, and neither ASan, TSan
+ * nor Valgrind. Such a process must not call pthread_exit, nor setuid and its relatives, and has no values of pthread keys at its beginning; their
+ * destructors are not called. */
 struct hd_spawn {
 	const char *name;	/* copied; NULL is none */
 	int priority;		/* 0 is the creator's */
@@ -52,6 +60,7 @@ struct hd_spawn {
 	bool daemon;		/* does not keep the runtime running */
 	bool detached;		/* it cannot be joined, and is forgotten when it ends */
 	bool pinned;		/* stays on the kernel thread where it first runs, as if it began with hd_pin */
+	bool own_tls;		/* has thread-local variables of its own, which move with it; see below */
 	struct hd_group *group; /* of which it is a member (group.h); NULL is none */
 	struct hd_port *port;	/* unowned so far: it is the owner from its first moment on (port.h); NULL is none */
 	bool link;		/* it is linked with the process that spawns it (link.h) */
@@ -72,14 +81,14 @@ static inline struct hd_spawn hd_spawn_how(void)
  * the caller's, it runs at once. hd_spawn_at gives the priority, hd_spawn_with everything else (NULL is all defaults).
  * Answers its id (positive), or
  *
- *   -EINVAL         entry is NULL, and it is no machine; or a field is out of range
+ *   -EINVAL         entry is NULL, and it is no machine; or a field is out of range; or it is a machine with own_tls
  *   -EBUSY          the port has, or had, another owner
  *   -ENAMETOOLONG   the name needs more than HD_NAME_SIZE bytes
  *   -ENOMEM         no memory, no address space for its stack, or (Linux before 6.13) no mapping for its guard
  *   -EAGAIN         2^24 processes exist (fewer under ulimit -v)
  *   -ESHUTDOWN      the runtime is ending
  *   -ENXIO          no runtime runs
- *   -ENOTSUP        link or group on a plain thread
+ *   -ENOTSUP        link or group on a plain thread; own_tls where that cannot be: a message on the standard error says why
  *
  * Any thread; from a plain one the default priority is 40. */
 HD_API HD_MUST_USE hd_pid hd_spawn(hd_entry entry, void *arg);
@@ -225,6 +234,20 @@ struct hd_process_info {
 /* Describes a process, a zombie included. Returns 0; -ESRCH when it is gone (Pharo's isTerminated: -ESRCH, or HD_ENDED);
  * -ENXIO when no runtime runs. Any thread; a process that is changing is described a moment before or after. */
 HD_API HD_MUST_USE int hd_process_info(hd_pid pid, struct hd_process_info *info);
+
+/* How many processes do what. `waiting` is of those in the state HD_WAITING, by `why`; `ready` of those in the state HD_READY, by the priority with
+ * which they would run. */
+#define HD_WAIT_KINDS 64 /* more than there are */
+struct hd_process_counts {
+	uint64_t states[HD_ENDED + 1];
+	uint64_t waiting[HD_WAIT_KINDS];
+	uint64_t ready[HD_PRIORITY_TIMING + 1];
+	hd_time longest_ready; /* for how long the process that has been ready the longest has been so; good to some milliseconds; 0: none is */
+};
+
+/* Counts the processes, zombies included. Returns 0; -ENXIO when no runtime runs. Any thread. It looks at all of them: some nanoseconds each; processes that
+ * come, go or change meanwhile are counted as they were a moment before or after. */
+HD_API HD_MUST_USE int hd_count_processes(struct hd_process_counts *counts);
 
 /* Calls fn for every process, oldest slot first, until it answers something other than 0; returns that, or 0. -ENXIO when no
  * runtime runs. Any thread; fn may call heddle, but processes that come or go meanwhile may or may not be seen. On a plain thread

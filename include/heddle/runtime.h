@@ -36,12 +36,20 @@ struct hd_config {
 	bool pinned;		     /* HEDDLE_PINNED=0|1; every process stays on one kernel thread: see hd_spawn.pinned */
 	enum hd_deadlock
 		deadlock; /* HEDDLE_DEADLOCK=ignore|report|abort; looking costs some microseconds for each wait for an owner */
-	bool warn_stuck;  /* HEDDLE_WARN=none|stuck; print what each process waits for, once, when none has run for a second and
+	bool warn_stuck; /* HEDDLE_WARN=none|stuck|blocked|all; print what each process waits for, once, when none has run for a second and
 			   * only a kernel thread that heddle did not start could wake one */
+	bool warn_blocked; /* HEDDLE_WARN; print which process blocks its worker in the kernel for 40 ms, in which system call and where; each place once */
 	unsigned
 		blocking_threads; /* HEDDLE_BLOCKING_THREADS, 1 to 65536: at most so many kernel threads run what hd_blocking is
 				    * given, and calls on files; 0 is 256 (blocking.h) */
-	bool fixed;		  /* take these values, whatever the environment says */
+	int preempt_signal; /* HEDDLE_PREEMPT_SIGNAL=NUMBER|off; with it a process that makes no heddle calls is preempted (blocking.h); 0 is SIGURG, -1: none is,
+			     * except by its own calls */
+	const char *
+		preemptible; /* HEDDLE_PREEMPTIBLE; shared libraries in whose code processes may be preempted, beside the program's own: file names with
+				  * colons between, as "libparse.so.2:libmath.so"; NULL: none */
+	int spares; /* HEDDLE_SPARES, 0 to 1023: at most so many kernel threads more, which take the places of workers that are blocked in the kernel, or whose process
+		     * cannot be preempted (docs/concepts/blocking.md). 0 or -1: none */
+	bool fixed; /* take these values, whatever the environment says */
 };
 
 /* Runs `main(arg)` as the first process, with priority 40, and everything that it spawns. `config` may be NULL. Returns
@@ -56,9 +64,9 @@ struct hd_config {
  *   -ENOMEM, -EAGAIN   no memory or no kernel thread to start with
  *
  * Processes that are left when the runtime ends are terminated: their waits do not return, their cleanups run, their locals are
- * destroyed; one that has not ended after one second is abandoned. A process that comes to no safe point, in a loop without heddle
- * calls or in a system call that blocks, keeps its kernel thread: then hd_run does not return before that process makes a heddle
- * call. Call it on a plain thread; on a process it answers -EBUSY. */
+ * destroyed; one that has not ended after one second is abandoned. A process in a system call that blocks keeps its kernel thread: then hd_run does
+ * not return before that process makes a heddle call. (So does one in a loop without heddle calls, where it cannot be preempted: see
+ * docs/concepts/preemption.md.) Call it on a plain thread; on a process it answers -EBUSY. */
 HD_API HD_MUST_USE int hd_run(const struct hd_config *config, hd_entry main, void *arg);
 
 /* Ends the runtime: hd_run will return `code`. Returns 0, and the caller goes on until it waits for something; -EINVAL when
@@ -78,13 +86,17 @@ HD_API int hd_hold_open(int delta);
 
 /* What the runtime has done since hd_run, and what it holds now. */
 struct hd_stats {
-	uint64_t workers;	  /* kernel threads that run processes */
+	uint64_t workers;	  /* kernel threads that run processes, without spare ones */
+	uint64_t spares;	  /* spare ones that were started (hd_config.spares) */
+	uint64_t spares_active;	  /* of these, how many run processes now, or would */
+	uint64_t handovers;	  /* times a spare one took the place of a worker */
 	uint64_t spawned;	  /* processes made */
 	uint64_t ended;		  /* of these, how many have ended */
 	uint64_t switches;	  /* times a process was given a worker */
 	uint64_t direct_switches; /* of these, straight from another process */
 	uint64_t handoffs;	  /* of these, by hand-off (hd_join of a process that had not run, there and back) */
 	uint64_t preemptions;	  /* times a process lost its worker to a higher priority */
+	uint64_t forced;	  /* safe points that a signal forced on a process which made no heddle call */
 	uint64_t expired_quanta;  /* times a process went behind its equals because its quantum was over */
 	uint64_t remote_wakes;	  /* requests that came from other kernel threads */
 	uint64_t timeouts;	  /* deadlines that came before what was waited for */
@@ -102,6 +114,8 @@ struct hd_stats {
 	uint64_t live_cowns;	  /* cowns now whose data has not been dropped (when.h) */
 	uint64_t live_behaviours; /* behaviours now that are not over */
 	uint64_t behaviours;	  /* that were made */
+	uint64_t busy_time;	  /* ns for which workers had something to run, or looked for it: of all workers, since hd_run began */
+	uint64_t idle_time;	  /* ns for which they slept */
 };
 
 /* Fills `stats`. Returns 0; -ENXIO when no runtime runs. Any thread; what other threads count may lag by a few events. */

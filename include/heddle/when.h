@@ -14,6 +14,7 @@ HD_BEGIN
 
 typedef struct hd_cown hd_cown;
 typedef struct hd_weak_cown hd_weak_cown;
+typedef struct hd_noticeboard hd_noticeboard;
 
 /* What runs: its argument, and the data of its cowns in the order in which hd_when named them. */
 typedef void (*hd_behaviour)(void *arg, void *const data[]);
@@ -59,17 +60,30 @@ struct hd_when {
 	hd_cown *const *uses; /* its cowns, some of them perhaps HD_READ(cown) */
 	size_t n;	      /* how many */
 	int priority;	      /* 0 is the creator's */
+	unsigned flags;	      /* HD_WHEN_MAY_BLOCK or HD_WHEN_LOGGED; or 0 */
 };
+
+/* A behaviour that waits, for a message, a lock or time, keeps its cowns meanwhile: what needs them waits too, and no guarantee against deadlocks covers
+ * what it waits for. So heddle reports such a wait to stderr, once for each function and kind of wait; under heddle explore it ends the program. A
+ * behaviour with HD_WHEN_MAY_BLOCK may wait.
+ *
+ * HD_WHEN_LOGGED is for programs whose results must be the same each time, on any number of workers: one process, the dispatcher, makes a behaviour for each entry of a
+ * log, in the order of the log. What these behaviours do to their cowns then depends on the log alone, so heddle keeps chance out of them: inside
+ * one, hd_when and its like, hd_spawn and its like, and every call that could wait answer -ENOTSUP, hd_now too, and hd_after and hd_noticeboard_read answer 0. Process ids and the numbers in
+ * hd_stats are chance as well: do not store them. */
+enum { HD_WHEN_MAY_BLOCK = 1, HD_WHEN_LOGGED = 2 };
 
 /* Makes behaviours, in one indivisible step: no behaviour of another call comes between them, on any of their cowns. All or none. A cown may be
  * named more than once: written, if it is written once. Returns
  *
  *   0            they will run
- *   -EINVAL      fn or a cown is NULL, or a priority is out of range
+ *   -EINVAL      fn or a cown is NULL, a priority is out of range, or the flags are wrong
  *   -ENOMEM      no memory
  *   -EAGAIN      2^24 processes exist, behaviours that have not run yet included
  *   -ESHUTDOWN   the runtime is ending
  *   -ENXIO       no runtime runs
+ *   -ENOTSUP     the caller is a behaviour with HD_WHEN_LOGGED; or it is a plain thread, and wants to make one
+ *   -EBUSY       the caller wants to make a behaviour with HD_WHEN_LOGGED, and another process that has made some is alive
  *
  * A behaviour that is still to run when the runtime ends is dropped. Any thread, runtime running. */
 HD_API HD_MUST_USE int hd_when_batch(const struct hd_when *whens, size_t n);
@@ -98,6 +112,28 @@ HD_API int hd_cown_release_early(hd_cown *cown);
  * dropped. Returns 0; -ETIMEDOUT; -ECANCELED;
  * -EDEADLK inside a behaviour; -ENXIO. Any thread. Cancellation point. */
 HD_API HD_MUST_USE int hd_quiesce(hd_time until);
+
+/* ---- noticeboards ---- */
+
+/* A noticeboard shows a value of `size` bytes that behaviours, processes and plain threads read without a cown and without waiting for each other: first the
+ * one at `value`. It is copied byte by byte: what pointers in it lead to is the program's to keep alive. NULL: no memory; `value` is NULL or `size` 0. Any
+ * thread, with or without a runtime. */
+HD_API HD_MUST_USE hd_noticeboard *hd_noticeboard_new(const void *value, size_t size);
+
+/* Frees the board. No thread may use it any more. hd_noticeboard_drop(NULL) does nothing. Any thread, with or without a runtime. */
+HD_API void hd_noticeboard_drop(hd_noticeboard *board);
+
+/* Shows the `size` bytes at `value` from now on: a call of hd_noticeboard_read that begins after this one has returned copies this value or a newer one. Values
+ * that are published at the same time are put into some order. What the caller did before happens before what a reader of this value or a newer one does next.
+ * No safe point; it does not fail. Any thread, with or without a runtime; not in a signal handler. */
+HD_API void hd_noticeboard_publish(hd_noticeboard *board, const void *value);
+
+/* Copies the newest value to the `size` bytes at `value`, all of it from one publish. Returns its number: 1 for the first value, one more for each that was
+ * published. The numbers that a thread or a process gets never go down. Writes nothing that others read, unless publishers spoil a hundred tries
+ * in a row: then it takes the lock of the publishers for the time of a copy. 0 in a behaviour with HD_WHEN_LOGGED, and nothing is copied; else it does not fail. No
+ * safe point. Any thread, with or without a runtime; not in a
+ * signal handler. */
+HD_API uint64_t hd_noticeboard_read(const hd_noticeboard *board, void *value);
 
 HD_END
 

@@ -82,9 +82,21 @@ void hd__carried_init(struct hd__carrier *c, struct hd__carried *carried, void *
 		carried->fiber = new_fiber(c);
 }
 
+/* The C++ runtime has its account in the storage that is in use: that of one with its own needs no carrying. */
+__attribute__((cold)) static void exchange_tls(struct hd__carried *from, struct hd__carried *to)
+{
+	if (has_exceptions && from->tls == NULL)
+		from->exceptions = *__cxa_get_globals();
+	hd__tls_use(to->tls);
+	if (has_exceptions && to->tls == NULL)
+		*__cxa_get_globals() = to->exceptions;
+}
+
 void hd__carried_exchange(struct hd__carried *from, struct hd__carried *to, bool last, bool alone)
 {
-	if (has_exceptions) {
+	if (from->tls != to->tls) {
+		exchange_tls(from, to);
+	} else if (has_exceptions) {
 		struct hd__exceptions *here = __cxa_get_globals();
 		from->exceptions = *here;
 		*here = to->exceptions;

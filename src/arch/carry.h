@@ -1,6 +1,7 @@
 /* arch/carry.h - what other runtimes keep for each kernel thread, though it is a process's: it is carried along.
  *
- *   the C++ runtime   the exceptions that are being handled
+ *   the C library     thread-local storage, of a process that has its own (arch/tls.h)
+ *   the C++ runtime   the exceptions that are being handled; in that storage, if there is one
  *   ASan              where the stack begins and ends, and its fake stack
  *   TSan              a fiber: what the process has done, and what has happened before that
  *
@@ -12,6 +13,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "arch/tls.h"
 
 #ifndef __has_feature /* clang's way to say it; gcc defines macros */
 #define __has_feature(x) 0
@@ -38,6 +41,7 @@ struct hd__carried {
 	const void *bottom; /* NULL, of a kernel thread's own stack: ASan knows it */
 	size_t size;
 	void *fiber; /* TSan's */
+	struct hd__tls *tls; /* its own thread-local storage; NULL: that of the kernel thread */
 };
 
 /* A kernel thread that changes stacks. */

@@ -7,6 +7,7 @@
 #define BASE_ATOMIC_H
 
 #include "base/point.h"
+#include "bump.h"
 
 #define ld_rlx(p) (hd__point_load(p), __atomic_load_n((p), __ATOMIC_RELAXED))
 #define ld_acq(p) (hd__point_load(p), __atomic_load_n((p), __ATOMIC_ACQUIRE))
@@ -40,7 +41,14 @@
 	(hd__point_locked(p), __atomic_compare_exchange_n((p), (e), (v), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 
 /* A counter with one writer and any readers: a plain increment that other threads may look at. */
-#define bump(p, n) st_rlx((p), ld_rlx(p) + (n))
+#define bump(p, n)                                                                                                             \
+	(hd__point_load(p), hd__point_store(p),                                                                                \
+	 sizeof *(p) == sizeof(uint64_t)                                                                                       \
+		 ? hd__arch_bump((uint64_t *)(void *)(p), (int64_t)(n))                                                        \
+		 : __atomic_store_n((p), __atomic_load_n((p), __ATOMIC_RELAXED) + (n), __ATOMIC_RELAXED))
+
+/* As bump by one; what the writer has done before is published. */
+#define bump_rel(p) (hd__point_load(p), hd__point_store(p), hd__arch_bump_rel(p))
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

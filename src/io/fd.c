@@ -77,7 +77,7 @@ void hd__fd_is_ours(struct hd__sched *sched, int fd)
 static void close_own(struct hd__sched *sched)
 {
 	hd__rings_drop(sched);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		if (sched->workers[i].watched != NULL)
 			hd__os_outside_fini(sched->workers[i].watched);
 	for (int i = 0; sched->io != NULL && i < CHUNKS; i++)
@@ -89,7 +89,7 @@ static void close_own(struct hd__sched *sched)
 void hd__io_drop(struct hd__sched *sched)
 {
 	close_own(sched);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		hd__os_free(sched->workers[i].watched);
 	for (int i = 0; sched->io != NULL && i < CHUNKS; i++)
 		if (sched->io->chunks[i] != NULL)

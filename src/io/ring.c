@@ -169,7 +169,7 @@ void hd__ring_rang(struct hd__sched *sched, struct hd_worker *w, unsigned index)
 
 void hd__rings_finish(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++) {
+	for (unsigned i = 0; i < hd__workers(sched); i++) {
 		struct hd__ring *ring = sched->workers[i].ring;
 		struct operation *op;
 		int answer;
@@ -185,7 +185,7 @@ void hd__rings_finish(struct hd__sched *sched)
 
 void hd__rings_drop(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		if (sched->workers[i].ring != NULL)
 			free_ring(sched->workers[i].ring);
 }

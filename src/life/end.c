@@ -122,8 +122,8 @@ static inline bool is_settled(const struct hd_process *me)
 {
 	const struct hd__inner *inner = me->inner;
 
-	return inner->cleanups == NULL && inner->groups == NULL && inner->locals == NULL && inner->trail == NULL &&
-	       ld_rlx(&me->mourner) == NULL && !hd__carries;
+	return inner->cleanups == NULL && inner->groups == NULL && hd__is_bare(inner) && ld_rlx(&me->mourner) == NULL &&
+	       !hd__carries;
 }
 
 /* The runner, which is settled, ends. Inside the lane of w; answers the worker inside whose lane it is then. */
@@ -185,7 +185,7 @@ struct hd_worker *hd__end_on_stack(struct hd_worker *w, struct hd_process *me, e
 
 struct hd_worker *hd__end_inside(struct hd_worker *w, struct hd_process *me, void *result, struct hd_process **back)
 {
-	if (unlikely(!is_settled(me))) {
+	if (unlikely(!is_settled(me)) && !(ld_rlx(&me->control) & HD__DEAD)) { /* dead by hd__guest_dies: it is settled */
 		hd__leave(w);
 		return end(w, me, HD_END_RETURNED, result, 0, back);
 	}

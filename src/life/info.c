@@ -241,6 +241,45 @@ int hd_each_process(int (*fn)(const struct hd_process_info *info, void *arg), vo
 	return answer;
 }
 
+/* What p does, if it is there: one look, without what it waits for. */
+static void count(const struct hd_process *p, hd_time now, struct hd_process_counts *counts)
+{
+	uint64_t control = ld_acq(&p->control);
+	unsigned state = ld_acq(&p->state), why = ld_acq(&p->why), priority = ld_acq(&p->priority);
+	hd_time since = ld_acq(&p->since);
+
+	/* a block that is being given to its next process has its control word last, or had it changed meanwhile */
+	if ((control & HD__DEAD && state != HD_ENDED) || state == 0 || state > HD_ENDED ||
+	    HD__GENERATION(ld_acq(&p->control)) != HD__GENERATION(control))
+		return;
+	counts->states[state]++;
+	if (state == HD_WAITING && why < HD_WAIT_KINDS)
+		counts->waiting[why]++;
+	if (state != HD_READY || priority > HD__PRIORITY_MAX)
+		return;
+	counts->ready[priority]++;
+	if (now - since > counts->longest_ready)
+		counts->longest_ready = now - since;
+}
+_Static_assert((int)HD_WAIT_QUIESCE < HD_WAIT_KINDS && HD__PRIORITY_MAX == HD_PRIORITY_TIMING, "there is room for all");
+
+int hd_count_processes(struct hd_process_counts *counts)
+{
+	struct hd__sched *sched = hd__look_begin();
+
+	if (sched == NULL)
+		return -ENXIO;
+	*counts = (struct hd_process_counts){ .longest_ready = 0 };
+	hd_time now = ld_rlx(&sched->now);
+	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made); slot++) {
+		count(&sched->table.blocks[slot], now, counts);
+		if (slot % 1024 == 1023)
+			hd__pass_by();
+	}
+	hd__look_end();
+	return 0;
+}
+
 int hd_waiting_at(int priority, hd_pid *pids, size_t n)
 {
 	struct hd_worker *w = hd__self();

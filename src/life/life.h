@@ -113,7 +113,29 @@ void hd__ask_reboost(struct hd__sched *sched, hd_pid pid);
 /* The runner has given up a mutex with HD_INHERIT, or come into one, or has answered: it finds its boost anew, and gives way if it must. */
 void hd__boost_self(struct hd_worker *w, struct hd_process *me);
 
+/* Locks p's news, and answers whether pid lives: then it is not over before the lock is released. By a read-modify-write of the control word, which comes before
+ * the one by which a guest dies without the lock (hd__guest_dies), or after it. */
+static inline bool hd__news_lock(struct hd_process *p, hd_pid pid)
+{
+	hd__waitq_lock(&p->news);
+	return hd__alive(or_acq_rel(&p->control, 0), pid);
+}
+
+/* Whether a process that has returned has nothing in its inner block to be put in order; cleanups and groups apart. */
+static inline bool hd__is_bare(const struct hd__inner *inner)
+{
+	return inner->locals == NULL && inner->trail == NULL;
+}
+
 void hd__locals_destroy(struct hd_process *me);
+
+/* Thread-local storage for a process that is being spawned: *first is its first mourner, and one is added at the end. Returns 0, -ENOMEM or -ENOTSUP. And: it
+ * cannot be spawned. */
+int hd__own_tls_new(struct hd__mourner **first);
+void hd__own_tls_undo(struct hd__mourner **first);
+
+/* The storage of a process with HD__OWN_TLS that has not ended. */
+struct hd__tls *hd__own_tls_of(const struct hd_process *p);
 
 /* The owner for which a process waits, as long as that is so. */
 struct hd__edge {

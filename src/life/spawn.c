@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "life/life.h"
+#include "sched/preempt.h"
 
 /* A process that a plain thread has sent comes to its home. */
 static void apply_spawn(void *worker, struct hd_note *note)
@@ -32,7 +33,7 @@ static inline int check(const struct hd_spawn *how, const struct hd_machine_ops 
 
 int hd__spawn_check(const struct hd_spawn *how, hd_entry entry)
 {
-	return check(how, how->machine, entry);
+	return how->own_tls && how->machine != NULL ? -EINVAL : check(how, how->machine, entry);
 }
 
 /* p has its id, or requests by that id find it. */
@@ -49,7 +50,7 @@ static void send(struct hd__sched *sched, struct hd_process *p, uint64_t control
 	struct hd_worker *home = hd__some_worker(sched);
 
 	if (!hd__is_better_there(home, p->priority))
-		home = &sched->workers[add_rlx(&sched->rotor, 1) % sched->nworkers];
+		home = &sched->workers[add_rlx(&sched->rotor, 1) % sched->nregular];
 	add_acq_rel(&sched->sent, 1);
 	st_rlx(&p->home, home);
 	if (hd__visit_surely(
@@ -72,6 +73,12 @@ static inline int default_priority(const struct hd_worker *w)
 	return w != NULL ? HD__CONTROL_PRIORITY(ld_rlx(&w->current->control)) : HD_PRIORITY_USER;
 }
 
+/* Whether the caller is a behaviour of a log, which may make no process. The first process of all is made before there is a runner. */
+static inline bool is_logged(const struct hd_worker *w)
+{
+	return likely(w != NULL && w->current != NULL) && ld_rlx(&w->current->control) & HD__LOGGED;
+}
+
 /* `machine`: in place of how->machine. Inlined where some of this is constant: nothing is left there of what is not asked for. */
 __attribute__((always_inline)) static inline hd_pid spawn(struct hd__caller caller, const struct hd_spawn *how,
 							  const struct hd_machine_ops *machine, struct hd__mourner *mourner,
@@ -81,10 +88,15 @@ __attribute__((always_inline)) static inline hd_pid spawn(struct hd__caller call
 	unsigned size_class = likely(how->stack_size == 0) ? sched->stack_class : hd__stack_class(how->stack_size);
 	struct hd__stacks *stacks = &sched->stacks[size_class];
 	int priority = how->priority != 0 ? how->priority : default_priority(caller.w);
+	bool own_tls = machine == NULL && how->own_tls;
 	enum hd_policy policy = how->policy != HD_POLICY_DEFAULT ? how->policy : sched->config.policy;
 
 	if (unlikely(ld_rlx(&sched->stopping)))
 		return -ESHUTDOWN;
+	if (unlikely(is_logged(caller.w)))
+		return -ENOTSUP;
+	if (how->priority != 0)
+		hd__preempt_mix(sched, priority);
 	int err = machine == NULL ? hd__stacks_promise(stacks) : 0; /* a machine's turns are lent stacks: it is promised none */
 	if (unlikely(err != 0))
 		return err;
@@ -102,9 +114,9 @@ __attribute__((always_inline)) static inline hd_pid spawn(struct hd__caller call
 		       ? caller.w
 		       : &sched->workers
 				  [0]); /* from a plain thread any worker: send() sets its home, a stale request may read this one */
-	p->pins = how->pinned || sched->config.pinned;
-	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0);
-	p->priority = (uint8_t)priority;
+	p->pins = how->pinned | sched->config.pinned;
+	p->chores = HD__START | (policy != HD_FIFO ? HD__BEGIN_QUANTUM : 0) | (own_tls ? HD__CARRY : 0);
+	st_rlx(&p->priority, (uint8_t)priority);
 	st_rlx(&p->lowest, (uint8_t)priority);
 	p->policy = (uint8_t)policy;
 	st_rlx(&p->waiter, NULL);
@@ -122,7 +134,8 @@ __attribute__((always_inline)) static inline hd_pid spawn(struct hd__caller call
 	p->value = arg;
 	st_rel(&p->bond, how->detached ? HD__DETACHED : HD__JOINABLE);
 	st_rel(&p->stack_class, (uint8_t)size_class);
-	st_rel(&p->nature, (uint8_t)((how->daemon ? HD__DAEMON : 0) | (machine != NULL ? HD__MACHINE : 0)));
+	st_rel(&p->nature,
+	       (uint8_t)((how->daemon ? HD__DAEMON : 0) | (machine != NULL ? HD__MACHINE : 0) | (own_tls ? HD__OWN_TLS : 0)));
 	st_rlx(&p->ending, false);
 	p->doom_boost = 0;
 	st_rel(&p->name[0], 0);
@@ -143,7 +156,7 @@ __attribute__((always_inline)) static inline hd_pid spawn(struct hd__caller call
 			hd__make_suspended(caller.w, p);
 		} else {
 			hd__move(caller.w, p, HD_READY);
-			hd__runq_push_tail(&caller.w->runq, p);
+			hd__runq_append(&caller.w->runq, p);
 		}
 	} else {
 		add_seq(&sched->births, (uint64_t)!how->daemon);
@@ -171,7 +184,14 @@ static hd_pid spawn_tied(const struct hd_spawn *how, hd_entry entry, void *arg)
 hd_pid hd__spawn_mourned(struct hd__caller caller, const struct hd_spawn *how, struct hd__mourner *mourner, hd_entry entry,
 			 void *arg)
 {
-	return spawn(caller, how, how->machine, mourner, entry, arg);
+	int err = unlikely(how->own_tls) ? hd__own_tls_new(&mourner) : 0;
+
+	if (unlikely(err != 0))
+		return err;
+	hd_pid pid = spawn(caller, how, how->machine, mourner, entry, arg);
+	if (unlikely(pid < 0 && how->own_tls))
+		hd__own_tls_undo(&mourner);
+	return pid;
 }
 
 static const struct hd_spawn defaults;
@@ -179,19 +199,19 @@ static const struct hd_spawn defaults;
 /* Ports have a part in it (port/tie.c); ports or a group have. */
 static inline bool is_tied(const struct hd_spawn *how)
 {
-	return how->port != NULL || how->link || how->watch != NULL;
+	return ((uintptr_t)how->port | (uintptr_t)how->watch | how->link) != 0;
 }
 
 static inline bool has_company(const struct hd_spawn *how)
 {
-	return is_tied(how) || how->group != NULL;
+	return ((uintptr_t)how->port | (uintptr_t)how->watch | (uintptr_t)how->group | how->link) != 0;
 }
 
 hd_pid hd_spawn_with(const struct hd_spawn *how, hd_entry entry, void *arg)
 {
 	if (how == NULL)
 		how = &defaults;
-	int err = check(how, how->machine, entry);
+	int err = hd__spawn_check(how, entry);
 	if (err != 0)
 		return err;
 	if (unlikely(has_company(how)))
@@ -215,7 +235,7 @@ hd_pid hd_spawn_machine(const struct hd_spawn *how, const struct hd_machine_ops 
 	int err = check(how, ops, NULL);
 	if (err != 0)
 		return err;
-	if (unlikely(has_company(how) || (w = hd__enter_call()) == NULL)) {
+	if (unlikely((has_company(how) | how->own_tls) || (w = hd__enter_call()) == NULL)) {
 		struct hd_spawn machine = *how;
 		machine.machine = ops;
 		return hd_spawn_with(&machine, NULL, self);

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "life/life.h"
 #include "os/thread.h"
+#include "sched/preempt.h"
 #include "sched/switch.h"
 
 /* Gives p, at home here, another level, without regard to what else its word says. One that loses a boost goes to the head of
@@ -246,7 +247,7 @@ void hd__boost_self(struct hd_worker *w, struct hd_process *me)
 static int wait_until_obeyed(struct hd__caller caller, struct hd_process *p, hd_pid pid, hd_time until)
 {
 	bool past = hd__is_past(caller.w, until);
-	hd__waitq_lock(&p->news);
+	(void)hd__news_lock(p, pid);
 	uint64_t control = ld_acq(&p->control);
 	if (past || !hd__alive(control, pid) || !(control & HD__NUDGED)) {
 		hd__waitq_unlock(&p->news);
@@ -306,11 +307,13 @@ int hd_set_priority(hd_pid pid, int priority)
 
 	if (caller.sched == NULL)
 		return err;
-	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX)
+	if (priority < HD__PRIORITY_MIN || priority > HD__PRIORITY_MAX) {
 		err = -EINVAL;
-	else
+	} else {
+		hd__preempt_mix(caller.sched, priority);
 		err = change(caller, pid, (struct change){ HD__CONTROL(0, 0, 0x7f, 0), HD__CONTROL(0, 0, priority, 0), 0 }, &p,
 			     &done);
+	}
 	hd__call_end(caller);
 	return err == -EALREADY ? 0 : err;
 }

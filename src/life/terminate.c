@@ -15,9 +15,8 @@ int hd__doom(struct hd__caller caller, hd_pid pid, int reason)
 
 	if (p == NULL)
 		return -ESRCH;
-	hd__waitq_lock(&p->news);
+	bool alive = hd__news_lock(p, pid);
 	uint64_t control = ld_acq(&p->control);
-	bool alive = hd__alive(control, pid);
 	if (alive && !(control & HD__DOOMED) && p->end_err == 0) /* the first one counts */
 		p->end_err = reason;
 	if (alive && boost > p->doom_boost)
@@ -34,8 +33,7 @@ static int wait_until_dead(struct hd__caller caller, hd_pid pid, hd_time until)
 {
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 
-	hd__waitq_lock(&p->news);
-	if (!hd__alive(ld_acq(&p->control), pid)) {
+	if (!hd__news_lock(p, pid)) {
 		hd__waitq_unlock(&p->news);
 		if (caller.w != NULL)
 			hd__leave(caller.w);

@@ -14,14 +14,14 @@
 #include "base/atomic.h"
 #include "os/fault.h"
 
-/* The answer of a system call, in heddle's way. */
+/* The answer of a system call, in heddle's way. One that succeeds may have changed errno too: the C library has a substitute for preadv2, where the
+ * kernel does not know it, and tries that call first. */
 static ssize_t answer(ssize_t result, int saved)
 {
-	if (likely(result >= 0))
-		return result;
 	int err = errno;
+
 	errno = saved;
-	return -(err == EWOULDBLOCK ? EAGAIN : err);
+	return likely(result >= 0) ? result : -(err == EWOULDBLOCK ? EAGAIN : err);
 }
 
 static ssize_t move(int fd, bool writes, const struct iovec *iov, int n, int64_t offset, int flags)

@@ -26,6 +26,7 @@
 #define SELF (-10000)	  /* PIDFD_SELF, likewise */
 #define HUGE_PAGE (2u << 20)
 #define BATCH 256
+#define DUMP_FIRST ((size_t)1 << 20)
 #define MAPS_USUAL 65530 /* mappings that a program may have */
 #define MAPS_LEFT 2048	 /* of these, for the program itself */
 
@@ -97,6 +98,27 @@ void hd__os_unreserve(void *base, size_t size)
 	if (base != NULL)
 		munmap(base, size);
 	errno = saved;
+}
+
+/* Wishes, both: without them a core file is longer, and has holes. */
+void hd__os_dump_not(void *base, size_t size)
+{
+	int saved = errno;
+	madvise(base, size, MADV_DONTDUMP);
+	errno = saved;
+}
+
+void hd__os_dump(void *base, size_t size)
+{
+	int saved = errno;
+	madvise(base, size, MADV_DODUMP);
+	errno = saved;
+}
+
+void hd__os_dump_first(void *base, size_t size)
+{
+	if (size > DUMP_FIRST)
+		hd__os_dump_not((char *)base + DUMP_FIRST, size - DUMP_FIRST);
 }
 
 /* Applies one advice to up to BATCH ranges. Returns 0 or -errno. */

@@ -23,6 +23,14 @@ size_t hd__os_address_space(void);
 void *hd__os_reserve(size_t size, int huge);
 void hd__os_unreserve(void *base, size_t size);
 
+/* A region of which little is used, as a rule: a core file has none of it, but for what hd__os_dump names, whole pages. Without that a core file
+ * would be as long as all that was reserved. */
+void hd__os_dump_not(void *base, size_t size);
+void hd__os_dump(void *base, size_t size);
+
+/* As hd__os_dump_not, for what fills from its beginning, and seldom much of it: a core file has the first megabyte. */
+void hd__os_dump_first(void *base, size_t size);
+
 /* How guards are made. INSTALL (Linux 6.13 and later) costs no mapping; PROTECT splits one in two at each guard, and the
  * kernel allows some 65,530 of those (vm.max_map_count): about 31,700 stacks. */
 enum hd__guarding { HD__GUARD_UNKNOWN, HD__GUARD_INSTALL, HD__GUARD_PROTECT };

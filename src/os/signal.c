@@ -4,6 +4,7 @@
  * Invariant:  an awaited signal is blocked in every thread, so that it stays pending until a process takes it; or the thread that it interrupts
  *             blocks it at that moment, by the mask to which its handler returns, and sends it to the program again. So no
  *             signal is lost, and none does what it does by default, whichever threads the program has.
+ *             A thread knows which of `awaited` it has blocked, or found blocked (signals_seen), and which of these the program had not (signals_ours).
  * Locking:    one lock, for the table. The handler takes none: it reads `told` and, of a signal in it, `tell` and `arg`; of one that
  *             has gone back to the program, `before`.
  * Callers:    processes; workers, for their masks; rt/ at the end; the handler on any thread.
@@ -23,7 +24,9 @@
 #include "base/atomic.h"
 #include "os/fault.h"
 #include "os/interrupt.h"
+#include "os/preempt.h"
 #include "os/lock.h"
+#include "os/thread.h"
 
 /* The kernel lets no thread but the first send a signal with a code that says that the kernel, or kill(2), has sent it. So a signal that is sent on
  * carries its code as a number below all codes, until it is taken. */
@@ -39,8 +42,6 @@ struct entry {
 static struct entry entries[HD__SIGNAL_MAX + 1];
 static unsigned char table;	       /* lock: the entries; `awaited` and `told` are written under it */
 static hd__signals awaited, told;      /* release; any thread reads them, acquire */
-static _Thread_local hd__signals seen; /* of `awaited`: this thread has blocked them, or found them blocked */
-static _Thread_local hd__signals ours; /* of these: it has blocked them, and the program had not */
 
 /* Sends it to the program once more: to a thread that has not blocked it either, or it stays pending. */
 static void send_on(int signal, siginfo_t *info)
@@ -87,7 +88,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	} else {
 		if (ld_acq(&awaited) & bit) {
 			sigaddset(&interrupted->uc_sigmask, signal);
-			ours |= bit;
+			hd__os_of_thread()->signals_ours |= bit;
 		} else { /* it has just gone back to the program */
 			step_aside(signal, bit);
 		}
@@ -104,7 +105,8 @@ static bool can_be_taken(int signal)
 	for (unsigned i = 0; i < sizeof never / sizeof never[0]; i++)
 		if (signal == never[i])
 			return false;
-	return signal > 0 && signal <= SIGRTMAX && (signal < 32 || signal >= SIGRTMIN) && !hd__os_is_interrupt(signal);
+	return signal > 0 && signal <= SIGRTMAX && (signal < 32 || signal >= SIGRTMIN) && !hd__os_is_interrupt(signal) &&
+	       !hd__os_is_preempt(signal);
 }
 
 /* The signal's action is ours; again, if the program has changed it. */
@@ -164,7 +166,7 @@ int hd__os_signals_await(hd__signals set, bool *first)
 
 void hd__os_signals_block(void)
 {
-	hd__signals news = ld_acq(&awaited) & ~seen;
+	hd__signals news = ld_acq(&awaited) & ~hd__os_of_thread()->signals_seen;
 	sigset_t set, before;
 	int saved = errno;
 
@@ -172,10 +174,10 @@ void hd__os_signals_block(void)
 		return;
 	to_sigset(news, &set);
 	pthread_sigmask(SIG_BLOCK, &set, &before);
-	seen |= news;
+	hd__os_of_thread()->signals_seen |= news;
 	for (int signal = 1; signal <= HD__SIGNAL_MAX; signal++)
 		if (news & HD__SIGNAL_BIT(signal) && !sigismember(&before, signal))
-			ours |= HD__SIGNAL_BIT(signal);
+			hd__os_of_thread()->signals_ours |= HD__SIGNAL_BIT(signal);
 	errno = saved;
 }
 
@@ -235,12 +237,28 @@ int hd__os_signal_tell(int signal, void (*tell)(void *arg), void *arg)
 	return err;
 }
 
+bool hd__os_signal_is_awaited(int signal)
+{
+	return (ld_seq(&awaited) | ld_seq(&told)) & HD__SIGNAL_BIT(signal);
+}
+
+hd__signals hd__os_signals_ours(void)
+{
+	return hd__os_of_thread()->signals_ours;
+}
+
 void hd__os_signals_mask(sigset_t *mask)
 {
 	pthread_sigmask(SIG_BLOCK, NULL, mask);
 	for (int signal = 1; signal <= HD__SIGNAL_MAX; signal++)
-		if (ours & HD__SIGNAL_BIT(signal))
+		if (hd__os_signals_ours() & HD__SIGNAL_BIT(signal))
 			sigdelset(mask, signal);
+}
+
+void hd__os_signals_set(const sigset_t *mask)
+{
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
+	hd__os_signals_block();
 }
 
 void hd__os_signals_return(void)
@@ -255,8 +273,8 @@ void hd__os_signals_return(void)
 	st_rel(&awaited, 0);
 	st_rel(&told, 0);
 	hd__unlock(&table);
-	to_sigset(ours, &set);
-	seen = ours = 0;
+	to_sigset(hd__os_signals_ours(), &set);
+	hd__os_of_thread()->signals_seen = hd__os_of_thread()->signals_ours = 0;
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* what is pending now does what it does by the program's action */
 	errno = saved;
 }

@@ -33,8 +33,17 @@ int hd__os_signal_fd(hd__signals set);
  * -EINVAL; -EBUSY: a process waits, or has waited, for it, or another function is told of it. */
 int hd__os_signal_tell(int signal, void (*tell)(void *arg), void *arg);
 
+/* Whether a process waits, or has waited, for the signal, or a function is told of it. */
+bool hd__os_signal_is_awaited(int signal);
+
+/* What the calling thread has blocked of these. Any signal handler. */
+hd__signals hd__os_signals_ours(void);
+
 /* The mask that the calling thread would have without hd__os_signals_block. */
 void hd__os_signals_mask(sigset_t *mask);
+
+/* The calling thread, which has just begun, has this mask, and what hd__os_signals_block blocks. */
+void hd__os_signals_set(const sigset_t *mask);
 
 /* The runtime is over, and this is the thread that began it; or (forget) this is a forked child. The program's actions come back, unless it has changed them meanwhile,
  * and so does the mask of the calling thread. */

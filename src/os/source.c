@@ -60,7 +60,10 @@ static void skip(struct bytes *b, uint64_t n)
 	b->at += n;
 }
 
-static uint64_t uleb(struct bytes *b)
+enum sign { UNSIGNED, SIGNED };
+
+/* A number of any length: seven bits in each byte, the lowest first. SIGNED: the last of them stands for all that would follow. */
+static uint64_t leb(struct bytes *b, enum sign sign)
 {
 	uint64_t value = 0, byte;
 	unsigned shift = 0;
@@ -71,23 +74,9 @@ static uint64_t uleb(struct bytes *b)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
 	} while (byte & 0x80);
-	return value;
-}
-
-static int64_t sleb(struct bytes *b)
-{
-	uint64_t value = 0, byte;
-	unsigned shift = 0;
-
-	do {
-		byte = number(b, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80);
-	if (shift < 64 && byte & 0x40)
+	if (sign == SIGNED && shift < 64 && byte & 0x40)
 		value |= ~UINT64_C(0) << shift;
-	return (int64_t)value;
+	return value;
 }
 
 /* "" when it does not end. */
@@ -164,7 +153,7 @@ static const char *entry(const struct module *m, const struct unit *u, struct by
 	case STRP:
 		return string_at(m->strings, number(b, u->offset_size));
 	case UDATA:
-		*value = uleb(b);
+		*value = leb(b, UNSIGNED);
 		break;
 	case DATA1:
 		*value = number(b, 1);
@@ -182,7 +171,7 @@ static const char *entry(const struct module *m, const struct unit *u, struct by
 		skip(b, 16);
 		break;
 	case BLOCK:
-		skip(b, uleb(b));
+		skip(b, leb(b, UNSIGNED));
 		break;
 	default:
 		b->bad = true;
@@ -200,10 +189,10 @@ static const char *path_in_table(const struct module *m, const struct unit *u, s
 	if (formats > 8)
 		b->bad = true;
 	for (uint64_t i = 0; i < formats && !b->bad; i++) {
-		kind[i] = uleb(b);
-		form[i] = uleb(b);
+		kind[i] = leb(b, UNSIGNED);
+		form[i] = leb(b, UNSIGNED);
 	}
-	uint64_t entries = uleb(b);
+	uint64_t entries = leb(b, UNSIGNED);
 	for (uint64_t i = 0; i < entries && !b->bad; i++)
 		for (uint64_t j = 0; j < formats && !b->bad; j++) {
 			uint64_t value = 0;
@@ -222,10 +211,10 @@ static const char *path_in_list(struct bytes *b, bool files, uint64_t wanted, ui
 	const char *found = "", *path;
 
 	for (uint64_t i = 1; *(path = string(b)) != 0; i++) {
-		uint64_t in = files ? uleb(b) : 0;
+		uint64_t in = files ? leb(b, UNSIGNED) : 0;
 		if (files) { /* time, length */
-			uleb(b);
-			uleb(b);
+			leb(b, UNSIGNED);
+			leb(b, UNSIGNED);
 		}
 		if (i == wanted) {
 			found = path;
@@ -300,7 +289,7 @@ static void run_lines(const struct module *m, const struct unit *u)
 			row.line += u->line_base + (int)(n % u->line_range);
 			emits = true;
 		} else if (op == 0) { /* extended: it says how long it is */
-			uint64_t length = uleb(&b);
+			uint64_t length = leb(&b, UNSIGNED);
 			struct bytes operand = part(b, 0, length);
 			skip(&b, length);
 			unsigned what = (unsigned)number(&operand, 1);
@@ -311,18 +300,18 @@ static void run_lines(const struct module *m, const struct unit *u)
 		} else if (op == 1) {
 			emits = true;
 		} else if (op == 2) {
-			row.address += uleb(&b) * u->min_length;
+			row.address += leb(&b, UNSIGNED) * u->min_length;
 		} else if (op == 3) {
-			row.line += sleb(&b);
+			row.line += (int64_t)leb(&b, SIGNED);
 		} else if (op == 4) {
-			row.file = uleb(&b);
+			row.file = leb(&b, UNSIGNED);
 		} else if (op == 8) {
 			row.address += (uint64_t)((255 - u->opcode_base) / u->line_range) * u->min_length;
 		} else if (op == 9) {
 			row.address += number(&b, 2);
 		} else {
 			for (unsigned i = 0; i < u->lengths[op - 1]; i++)
-				uleb(&b);
+				leb(&b, UNSIGNED);
 		}
 		if (!emits)
 			continue;
@@ -431,6 +420,10 @@ static void find_sections(struct module *m)
 			m->line_strings = content;
 		else if (strcmp(name, ".debug_str") == 0)
 			m->strings = content;
+		else if (m->symbols.at == m->symbols.end && strcmp(name, ".dynsym") == 0) /* all that a stripped library has */
+			m->symbols = content;
+		else if (m->symbol_names.at == m->symbol_names.end && strcmp(name, ".dynstr") == 0)
+			m->symbol_names = content;
 		else if (strcmp(name, ".symtab") == 0)
 			m->symbols = content;
 		else if (strcmp(name, ".strtab") == 0)
@@ -462,6 +455,17 @@ struct search {
 	int n;
 };
 
+/* Where a file is, for other programs. */
+static void find_path(const char *path, char whole[HD__SOURCE_PATH])
+{
+	ssize_t n = path[0] == '/' ? readlink(path, whole, HD__SOURCE_PATH - 1) : -1; /* /proc/self/exe */
+
+	if (n > 0 && strncmp(path, "/proc/", 6) == 0)
+		whole[n] = 0;
+	else
+		snprintf(whole, HD__SOURCE_PATH, "%s", path);
+}
+
 /* The places in this module are found in its file. */
 static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -470,7 +474,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
 	const struct bytes none = { &nothing, &nothing, false };
 	struct module m = { none, none, none, none, none, none, s->places, s->n, info->dlpi_addr, UINTPTR_MAX, 0 };
 	const char *path = info->dlpi_name[0] != 0 ? info->dlpi_name : "/proc/self/exe";
-	char program[64] = "";
+	char program[64] = "", whole[HD__SOURCE_PATH] = "";
 
 	(void)size;
 	if (info->dlpi_name[0] == 0)
@@ -481,8 +485,11 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *arg)
 			uintptr_t at = s->places[i].address - 1 - m.base;
 			if (segment->p_type != PT_LOAD || at < segment->p_vaddr || at - segment->p_vaddr >= segment->p_memsz)
 				continue;
-			s->places[i].offset = s->places[i].address - m.base;
+			s->places[i].offset = at; /* of the call */
 			copy_name(s->places[i].module, program[0] != 0 ? program : path);
+			if (whole[0] == 0)
+				find_path(path, whole);
+			memcpy(s->places[i].path, whole, sizeof whole);
 			m.low = at < m.low ? at : m.low;
 			m.high = at > m.high ? at : m.high;
 		}

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/thread.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -15,7 +16,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/tls.h"
 #include "os/fault.h"
+#include "tp.h"
+
+/* As the C library tells the kernel of a thread's restartable sequences (rseq(2)). */
+#define RSEQ_SIZE 32
+#define RSEQ_UNREGISTER 1
+#define RSEQ_SIGNATURE 0x53053053
 
 int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
 {
@@ -50,25 +58,62 @@ unsigned hd__os_cpus(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
-static _Thread_local int64_t thread_id; /* 0: not asked for yet */
+void hd__os_thread_punctual(void)
+{
+	prctl(PR_SET_TIMERSLACK, 1UL);
+}
+
+int64_t hd__os_thread_cpu_time(int id)
+{
+	const clockid_t clock = (clockid_t)(~(unsigned)id << 3 | 6); /* as the kernel names the CPU clock of a thread */
+	struct timespec t;
+	int saved = errno;
+	bool known = id != 0 && clock_gettime(clock, &t) == 0;
+
+	errno = saved;
+	return known ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : 0;
+}
+
+static _Thread_local struct hd__of_thread of_thread;
+
+struct hd__of_thread *hd__os_of_thread(void)
+{
+	return (struct hd__of_thread *)((uintptr_t)&of_thread + (uintptr_t)hd__tls_away);
+}
 
 int64_t hd__os_thread_id(void)
 {
-	if (thread_id == 0)
-		thread_id = (int64_t)syscall(SYS_gettid);
-	return thread_id;
+	struct hd__of_thread *mine = hd__os_of_thread();
+
+	if (mine->id == 0)
+		mine->id = (int64_t)syscall(SYS_gettid);
+	return mine->id;
 }
 
 void hd__os_thread_set_id(int64_t id)
 {
-	thread_id = id;
+	hd__os_of_thread()->id = id;
 }
 
 unsigned *hd__os_thread_waits(void)
 {
-	static _Thread_local unsigned waits;
+	return &hd__os_of_thread()->waits;
+}
 
-	return &waits;
+/* The C library has taken the stack of the thread that forked, and with it that thread's own storage, for free memory: the kernel must write nothing there any
+ * more. (What else the kernel has from there, the C library has given it anew.) */
+void hd__os_thread_keep_storage(void)
+{
+	const ptrdiff_t *rseq = (const ptrdiff_t *)dlsym(RTLD_DEFAULT, "__rseq_offset");
+	int saved = errno;
+
+	if (hd__tls_away == 0)
+		return;
+	if (rseq != NULL)
+		syscall(SYS_rseq, hd__arch_tp() + (uintptr_t)hd__tls_away + (uintptr_t)*rseq, RSEQ_SIZE, RSEQ_UNREGISTER, RSEQ_SIGNATURE);
+	of_thread = *hd__os_of_thread();
+	hd__tls_keep();
+	errno = saved;
 }
 
 void hd__os_thread_join(struct hd__thread *thread)

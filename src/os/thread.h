@@ -8,6 +8,8 @@
 
 struct hd__thread {
 	pthread_t handle;
+	int id;	    /* the kernel's, if the thread can be stopped (os/preempt.h); else 0 */
+	int number; /* the kernel's; 0: not known yet */
 };
 
 /* Starts fn(arg) on a kernel thread, with the caller's signal mask or with all signals blocked. Returns 0 or -EAGAIN. */
@@ -19,6 +21,18 @@ void hd__os_thread_detach(struct hd__thread *thread);
 
 /* On how many CPUs the program may run. At least 1. */
 unsigned hd__os_cpus(void);
+
+/* What heddle keeps for the calling kernel thread, whichever thread-local storage that uses now (arch/tls.h). */
+struct hd__of_thread {
+	int64_t id;			/* hd__os_thread_id; 0: not asked for yet */
+	unsigned waits;			/* hd__os_thread_waits */
+	uint64_t usual;			/* signals: blocked when the thread began to be a worker (os/preempt.c) */
+	uint64_t signals_seen, signals_ours; /* os/signal.c */
+};
+struct hd__of_thread *hd__os_of_thread(void);
+
+/* The calling thread is the only one of a forked child. If it uses a process's own storage, it keeps that, and what heddle keeps for it. */
+void hd__os_thread_keep_storage(void);
 
 /* How many kernel threads the program has; 0 when that cannot be known. */
 int hd__os_thread_count(void);
@@ -37,6 +51,12 @@ unsigned hd__os_barrier_init(void);
 
 /* Every running thread of the program executes a full fence during the call. False: not so; a filter of system calls has come between. */
 bool hd__os_barrier(void);
+
+/* CPU time in ns that the thread with this id has used; 0 when that cannot be known. */
+int64_t hd__os_thread_cpu_time(int id);
+
+/* The calling thread sleeps no longer than it asks for, as far as the kernel can. */
+void hd__os_thread_punctual(void);
 
 /* Gives the CPU to another kernel thread. */
 void hd__os_thread_yield(void);

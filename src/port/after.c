@@ -82,6 +82,8 @@ static struct hd__afters *new_table(struct hd__sched *sched)
 		return NULL;
 	t->capacity = HD__AFTERS_MAX(&sched->table);
 	t->all = hd__os_reserve(t->capacity * sizeof *t->all, 0);
+	if (t->all != NULL)
+		hd__os_dump_first(t->all, t->capacity * sizeof *t->all);
 	if (t->all != NULL && cas_acq_rel(&sched->afters, &none, t)) /* pairs with the loads of sched->afters */
 		return t;
 	if (t->all != NULL) /* another thread was faster */
@@ -337,7 +339,7 @@ void hd__after_due(struct hd_worker *w, uint32_t slot, uint64_t number, hd_time 
 			     -1); /* the thread that has claimed it has counted it, and it is out of the heap */
 			return;
 		}
-	} while (!cas_acq_rel(&a->word, &word, WORD(GENERATION(word), a->interval > 0 ? FIRING : CLAIMED)));
+	} while (!cas_acq_rel(&a->word, &word, WORD(GENERATION(word), ld_rlx(&a->interval) > 0 ? FIRING : CLAIMED)));
 	st_rlx(&a->number, 0);
 	struct hd__mailbox *box = a->box;
 	hd__mailbox_lock(box);
@@ -391,7 +393,7 @@ static bool wait_for_time(struct hd__caller caller, struct hd__after *a, hd_port
 	a->box->refs++;
 	a->port = port;
 	hd__line_push(afters_of(port), &a->in_port);
-	a->home = caller.w != NULL ? caller.w : &caller.sched->workers[slot % caller.sched->nworkers];
+	a->home = caller.w != NULL ? caller.w : &caller.sched->workers[slot % caller.sched->nregular];
 	if (post)
 		st_rlx(&a->refs, 2);
 	else if (caller.w != NULL)
@@ -414,7 +416,7 @@ static hd_timer set(struct hd__caller caller, hd_port *port, struct hd__letter *
 	hd_time now = when > 0 && when != HD_FOREVER ? hd__clock(caller.sched) : 0;
 	id = id_of(caller.sched->afters, a);
 	a->when = when;
-	a->interval = interval;
+	st_rlx(&a->interval, interval); /* hd__after_due may read it for a timer that was here before */
 	a->missed = 0;
 	hd__mailbox_lock(port->box);
 	if (port->box->closed) {

@@ -55,6 +55,8 @@ static int look_at(const struct batch *b, size_t i)
 static void put(struct hd_worker *w, struct batch *b, size_t i, struct hd__wakee *woken, struct hd__link **dropped)
 {
 	struct hd__letter *l = b->letters[i], *old, *spare;
+
+	hd__trace_sent(w, l);
 	int err = hd__put_letter(w, b->parcels[i].port, l, woken, &old, &spare);
 
 	HD_ASSERT(err == 0, "a message could not be sent for which there was room");

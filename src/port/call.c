@@ -8,7 +8,8 @@
  * Locking:    the lock of the queue in which the caller waits guards the call. It is not taken inside a mailbox's.
  * Loans:      a caller whose priority is above that of the process that will answer lends it its own (sync/lend.c) while it waits: its record says
  *             so (x->boosts), from before it waits until the call ends; r->to is the process that it lends to.
- * Callers:    call: a process. Answers and references: any thread.
+ * Callers:    call: a process. Answers and references: any thread. What is usual between two processes of one worker is in direct.c, where hd_call and
+ *             hd_reply begin.
  *
  *     IDLE --> ASKED       hd_call
  *     ASKED --> ANSWERED   hd__answer
@@ -22,25 +23,10 @@
  * A caller that had to wait for room has not said for which process it waits, until it goes on: by then the process that has received its message may
  * have called it, or passed its call on. It finds that out when it looks, and the message cannot be taken back: its call is broken then. */
 #include "os/memory.h"
-#include "port/port.h"
+#include "port/reply.h"
 #include "sched/switch.h"
 
 #define CHAIN_MAX 4096 /* calls that are followed */
-
-enum { IDLE, ASKED, ANSWERED, BROKEN, ABANDONED };
-
-struct hd__reply {
-	struct hd__port_head head; /* one reference is the caller's own */
-	uint8_t state;		   /* of the call */
-	bool waits;		   /* the caller is in `caller`, or has been until its wait was decided */
-	bool stands;		 /* its p->arrival says which process will answer; else it will say so when it has been ready */
-	hd_pid to;		 /* that process; 0: unknown */
-	struct hd_waitq caller;	 /* where it waits */
-	struct hd__mailbox *box; /* its mailbox */
-	struct hd_process *process; /* it itself */
-	struct hd_message *answer;  /* where the answer goes */
-	struct hd__letter *early;   /* the answer that came before its caller waited, and that the caller holds then; or NULL */
-};
 
 static void lock(struct hd__reply *r)
 {
@@ -102,7 +88,7 @@ __attribute__((always_inline)) static inline bool decide(struct hd_worker *w, st
 	*x = NULL;
 	if (r->waits) {
 		if ((*x = hd__waitq_claim(w, &r->caller, outcome)) == NULL) {
-			r->state = ABANDONED; /* its caller, whose wait is over, is about to do the same */
+			r->state = HD__ABANDONED; /* its caller, whose wait is over, is about to do the same */
 			return false;
 		}
 		if (unlikely((*x)->boosts))
@@ -135,22 +121,22 @@ void hd__reply_retain(struct hd__reply *r)
 void hd__reply_release(struct hd_worker *w, struct hd__reply *r, struct hd_waiter **woken)
 {
 	lock(r);
-	if (r->state == ASKED && r->head.refs == 2)
-		decide(w, r, BROKEN, HD__CLOSED, woken, NULL);
+	if (r->state == HD__ASKED && r->head.refs == 2)
+		decide(w, r, HD__BROKEN, HD__CLOSED, woken, NULL);
 	release(r);
 }
 
 void hd__reply_forget(struct hd__reply *r)
 {
 	lock(r);
-	if (r->state == ASKED)
-		r->state = ABANDONED;
+	if (r->state == HD__ASKED)
+		r->state = HD__ABANDONED;
 	release(r);
 }
 
 void hd__reply_abandon(struct hd__reply *r)
 {
-	r->state = ABANDONED;
+	r->state = HD__ABANDONED;
 	hd__waitq_forget(&r->caller);
 	unlock(r); /* another thread of the parent may have had it */
 }
@@ -158,7 +144,7 @@ void hd__reply_abandon(struct hd__reply *r)
 /* Under the lock: the process that will answer is this one. */
 static void point_at(struct hd__reply *r, hd_pid to)
 {
-	if (r->state != ASKED)
+	if (r->state != HD__ASKED)
 		return;
 	if (r->caller.head != NULL)
 		move_loan(r, r->caller.head, r->to, to);
@@ -177,7 +163,7 @@ void hd__reply_pass_on(struct hd__reply *r, hd_pid to)
 hd_pid hd__reply_owner(struct hd__reply *r)
 {
 	lock(r);
-	hd_pid pid = r->state == ASKED ? ld_rlx(&r->box->owner) : 0; /* the mailbox is there as long as its owner waits */
+	hd_pid pid = r->state == HD__ASKED ? ld_rlx(&r->box->owner) : 0; /* the mailbox is there as long as its owner waits */
 	unlock(r);
 	return pid;
 }
@@ -190,22 +176,22 @@ static void abandon(struct hd_worker *w, struct hd_waiter *x)
 	(void)w;
 	if (unlikely(x->boosts))
 		end_loan(r, x, NULL);
-	if (r->state == ASKED)
-		r->state = ABANDONED;
+	if (r->state == HD__ASKED)
+		r->state = HD__ABANDONED;
 	st_rlx(&r->process->why, HD_WAIT_NONE);
 	unlock(r);
 }
 
-static const struct hd__wait_ops ops = { .left = abandon };
+const struct hd__wait_ops hd__call_ops = { .left = abandon };
 
 /* Under the lock: whether the call can be answered now: 0, and its caller is claimed; -ESRCH; -EALREADY. With `give_up` a reference is
  * given up, if it can. */
 __attribute__((always_inline)) static inline int begin_answer(struct hd_worker *w, struct hd__reply *r, bool give_up,
 							      struct hd_waiter **woken)
 {
-	if (unlikely(r->state != ASKED))
-		return r->state == ABANDONED ? -ESRCH : -EALREADY;
-	if (unlikely(!decide(w, r, ANSWERED, HD__GRANTED, woken, give_up ? w->current : NULL)))
+	if (unlikely(r->state != HD__ASKED))
+		return r->state == HD__ABANDONED ? -ESRCH : -EALREADY;
+	if (unlikely(!decide(w, r, HD__ANSWERED, HD__GRANTED, woken, give_up ? w->current : NULL)))
 		return -ESRCH;
 	if (give_up)
 		st_rel(&r->head.refs, r->head.refs - 1); /* pairs with prepare's acquire; the caller's own is left */
@@ -289,7 +275,7 @@ int hd__reply_delegate(struct hd__sched *sched, struct hd__reply *r, hd_pid from
 	if (to == 0 || !waits_for(sched, r->process, to))
 		return 0;
 	lock(r);
-	bool refused = r->state == ASKED && r->to == to; /* else the caller does not wait any more, or not for this one */
+	bool refused = r->state == HD__ASKED && r->to == to; /* else the caller does not wait any more, or not for this one */
 	if (refused)
 		point_at(r, from);
 	unlock(r);
@@ -316,7 +302,7 @@ __attribute__((noinline)) static hd_pid begin_again(struct hd_worker *w, struct 
 		r->to = owner;
 	hd_pid to = r->to;
 	*late = ld_rlx(&w->current->why) != HD_WAIT_CALL || ld_rlx(&w->current->arrival) != (uint64_t)to;
-	if (r->state == ASKED) {
+	if (r->state == HD__ASKED) {
 		r->stands = true;
 		st_rlx(&w->current->arrival, (uint64_t)to);
 		(void)xchg_seq(&w->current->why,
@@ -335,9 +321,9 @@ static inline void end_calling(struct hd_process *me)
 static void despair(struct hd_worker *w, struct hd__reply *r, hd_pid to)
 {
 	lock(r);
-	bool hopeless = r->state == ASKED && r->to == to;
+	bool hopeless = r->state == HD__ASKED && r->to == to;
 	if (hopeless)
-		r->state = ABANDONED;
+		r->state = HD__ABANDONED;
 	unlock(r);
 	if (hopeless && w->sched->config.deadlock != HD_DEADLOCK_IGNORE)
 		w->sched->hooks.call_refused(w->sched, w->current, hd__pid(&w->sched->table, w->current), to);
@@ -386,21 +372,25 @@ __attribute__((noinline)) static struct hd__reply *prepare_slowly(struct hd_work
 	struct hd__more *more = box != NULL ? hd__more_own(box) : NULL;
 	if (more == NULL)
 		return NULL;
-	if (more->reply != NULL)
-		hd__reply_forget(more->reply);
-	more->reply = r = hd__os_alloc(sizeof *r);
-	if (r != NULL) {
+	r = more->reply;
+	if (r != NULL && ld_acq(&r->head.refs) != 1) { /* pairs with release */
+		hd__reply_forget(r);
+		r = NULL;
+	}
+	if (r == NULL && (r = hd__os_alloc(sizeof *r)) != NULL) {
 		r->head = (struct hd__port_head){ .refs = 1, .kind = HD__REPLY_PORT };
 		r->box = box;
 		r->process = w->current;
+		r->pid = hd__pid(&w->sched->table, w->current);
 	}
+	more->reply = r;
+	w->current->inner->more = more;
 	return r;
 }
 
 static inline struct hd__reply *prepare(struct hd_worker *w)
 {
-	struct hd__mailbox *box = hd__mailbox_of(w->current);
-	struct hd__more *more = likely(box != NULL) ? ld_acq(&box->more) : NULL;
+	const struct hd__more *more = w->current->inner->more;
 	struct hd__reply *r = likely(more != NULL) ? more->reply : NULL;
 
 	return likely(r != NULL && ld_acq(&r->head.refs) == 1) ? r : prepare_slowly(w); /* pairs with release */
@@ -426,8 +416,8 @@ __attribute__((always_inline)) static inline int await(struct hd_worker *w, stru
 		x->waiter.process = me;
 		move_loan(r, &x->waiter, owner, r->to);
 	}
-	if (unlikely(r->state != ASKED)) { /* it has been answered, on another worker, or dropped */
-		int err = r->state == ANSWERED ? 0 : -EPIPE;
+	if (unlikely(r->state != HD__ASKED)) { /* it has been answered, on another worker, or dropped */
+		int err = r->state == HD__ANSWERED ? 0 : -EPIPE;
 		struct hd__letter *early = r->early;
 		r->early = NULL;
 		if (unlikely(x->waiter.boosts))
@@ -452,7 +442,7 @@ __attribute__((noinline)) static int heed_first(struct hd_worker *w, void (*drop
 {
 	struct hd_process *me = w->current;
 
-	if (hd__called_off(me, ld_acq(&me->control), 0) == HD__WAITING)
+	if (hd__called_off(me, ld_acq(&me->control), 0) == HD__WAITING && !(ld_rlx(&me->control) & HD__LOGGED))
 		return 0;
 	hd__leave(w);
 	if (drop != NULL)
@@ -483,7 +473,7 @@ static int give_up(struct hd__letter *l, int err)
 /* Inside the lane: nothing was sent. */
 __attribute__((noinline)) static int did_not_call(struct hd_worker *w, struct hd__reply *r, struct hd__letter *l, int err)
 {
-	r->state = IDLE;
+	r->state = HD__IDLE;
 	st_rlx(&r->head.refs, 1);
 	if (l != NULL)
 		l->carried = NULL;
@@ -551,7 +541,7 @@ __attribute__((always_inline)) static inline int call(hd_port *port, const struc
 		return did_not_call(w, r, l, err);
 	begin_calling(me, owner);
 	l->carried = (hd_port *)r;
-	r->state = ASKED;
+	r->state = HD__ASKED;
 	r->waits = false;
 	r->stands = !limited;
 	r->to = owner;
@@ -567,6 +557,7 @@ __attribute__((always_inline)) static inline int call(hd_port *port, const struc
 		late = d.late;
 		server = hd__table_find(&w->sched->table, owner);
 	} else {
+		hd__trace_sent(w, l);
 		hd__mailbox_lock(box);
 		if (hd__is_at_rest(box)) {
 			hd__push_unlimited(box, port, l, HD__PLAIN);
@@ -586,45 +577,26 @@ __attribute__((always_inline)) static inline int call(hd_port *port, const struc
 	}
 	struct hd__ranked x;
 	hd__waiter_init(&x.waiter);
-	x.waiter.ops = &ops;
+	x.waiter.ops = &hd__call_ops;
 	x.waiter.owner = (const int64_t *)&me->arrival;
 	if (server != NULL && unlikely(me->priority > ld_rlx(&server->lowest)))
 		begin_loan(w, &x, owner, woken.record);
 	return await(w, r, &x, owner, answerer(w, woken, server, owner), until);
 }
 
-/* The caller wants no answer. */
-__attribute__((noinline)) static int call_for_nothing(hd_port *port, const struct hd_sending *what, hd_time until)
+int hd__call_slowly(hd_port *port, const struct hd_sending *what, struct hd_message *answer, hd_time until)
 {
 	struct hd_message unwanted;
-	int err = call(port, what, &unwanted, until);
+	int err = call(port, what, answer != NULL ? answer : &unwanted, until);
 
-	if (err == 0)
+	if (answer == NULL && err == 0)
 		hd_message_drop(&unwanted);
 	return err;
 }
 
-__attribute__((always_inline)) static inline int call_for(hd_port *port, const struct hd_sending *what,
-							  struct hd_message *answer, hd_time until)
-{
-	return likely(answer != NULL) ? call(port, what, answer, until) : call_for_nothing(port, what, until);
-}
-
-int hd_call(hd_port *port, int64_t tag, const void *data, size_t size, struct hd_message *answer, hd_time until)
-{
-	return call_for(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size }, answer, until);
-}
-
-int hd_call_move(hd_port *port, int64_t tag, void *data, size_t size, void (*drop)(void *data), struct hd_message *answer,
-		 hd_time until)
-{
-	return call_for(port, &(struct hd_sending){ .tag = tag, .data = data, .size = size, .move = true, .drop = drop },
-			answer, until);
-}
-
 /* ---- the answer ---- */
 
-__attribute__((always_inline)) static inline int reply(struct hd_message *m, const struct hd_sending *what)
+int hd__reply_slowly(struct hd_message *m, const struct hd_sending *what)
 {
 	struct hd_worker *w = hd__self();
 	struct hd__letter *call = m->letter, *l = NULL;
@@ -637,6 +609,9 @@ __attribute__((always_inline)) static inline int reply(struct hd_message *m, con
 	if (unlikely(to == NULL || to->head.kind != HD__REPLY_PORT))
 		return call != NULL && call->answered ? -EALREADY : -EINVAL;
 	struct hd__reply *r = (struct hd__reply *)to;
+	struct hd__mailbox *box = hd__mailbox_of(w->current);
+	if (unlikely(box != NULL && w->current->inner->more == NULL))
+		w->current->inner->more = hd__more_own(box); /* so the next call can be handed to the runner (direct.c) */
 	hd__enter(w);
 	w = hd__beginning(w);
 	if (likely(what->size == 0 && !what->move)) {
@@ -662,14 +637,4 @@ __attribute__((always_inline)) static inline int reply(struct hd_message *m, con
 	else
 		hd__leave_call(w);
 	return 0;
-}
-
-int hd_reply(struct hd_message *m, int64_t tag, const void *data, size_t size)
-{
-	return reply(m, &(struct hd_sending){ .tag = tag, .data = data, .size = size });
-}
-
-int hd_reply_move(struct hd_message *m, int64_t tag, void *data, size_t size, void (*drop)(void *data))
-{
-	return reply(m, &(struct hd_sending){ .tag = tag, .data = data, .size = size, .move = true, .drop = drop });
 }

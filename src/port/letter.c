@@ -59,7 +59,7 @@ int64_t hd__letters_live(const struct hd__sched *sched)
 {
 	int64_t all = ld_rlx(&live);
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		all += ld_rlx(&sched->workers[i].letters.live);
 	return all;
 }
@@ -387,7 +387,7 @@ __attribute__((noinline)) static void drop_received(struct hd__letter *l)
 {
 	struct hd_worker *w = hd__self();
 	struct hd__mailbox *box = l->holder;
-	if (unlikely(box != NULL && (w == NULL || hd__mailbox_of(w->current) != box))) {
+	if (unlikely(box != NULL && (w == NULL || ld_acq(&w->current->mourner) != &box->mourner))) {
 		drop_elsewhere(l);
 		return;
 	}

@@ -1,15 +1,18 @@
-/* port/line.h - a list in order of arrival, from which anything can be taken out: a ring, known by its last link. */
+/* port/line.h - a list in order of arrival, from which anything can be taken out: a ring, known by its last link. Whether it is empty, any thread may look
+ * (*). */
 #ifndef PORT_LINE_H
 #define PORT_LINE_H
 
 #include <stddef.h>
+
+#include "base/atomic.h"
 
 struct hd__link {
 	struct hd__link *next, *prev;
 };
 
 struct hd__line {
-	struct hd__link *last; /* NULL: empty */
+	struct hd__link *last; /* NULL: empty (*) */
 };
 
 static inline struct hd__link *hd__line_first(const struct hd__line *line)
@@ -41,19 +44,19 @@ static inline void hd__line_push(struct hd__line *line, struct hd__link *x)
 		last->next->prev = x;
 		last->next = x;
 	}
-	line->last = x;
+	st_rlx(&line->last, x);
 }
 
 static inline void hd__line_remove(struct hd__line *line, struct hd__link *x)
 {
 	if (x->next == x) {
-		line->last = NULL;
+		st_rlx(&line->last, NULL);
 		return;
 	}
 	x->prev->next = x->next;
 	x->next->prev = x->prev;
 	if (line->last == x)
-		line->last = x->prev;
+		st_rlx(&line->last, x->prev);
 }
 
 #endif

@@ -20,6 +20,7 @@
 #include <heddle/machine.h>
 
 #include "base/assert.h"
+#include "life/guest.h"
 #include "os/thread.h"
 #include "port/port.h"
 
@@ -54,30 +55,6 @@ struct hd_process *hd__wake_sleeper(struct hd_worker *w, struct hd__mailbox *box
 static bool keeps_stack(const struct hd__inner *inner)
 {
 	return inner->locals != NULL || inner->held != NULL || inner->trail != NULL || inner->deaf || inner->unwinds;
-}
-
-/* The stack on which machines have their turns, one after another. */
-struct host {
-	char *stack;
-	struct hd__inner *inner; /* at its top */
-	unsigned size_class;
-};
-
-/* The first process that is ready, if it is a machine that can have its turn on this stack: it runs now. NULL: it is not. */
-static inline struct hd_process *next_guest(struct hd_worker *w, struct host host)
-{
-	if (w->chores != 0 || w->resched != 0 || hd__carries || hd__must_look(w) || w->runq.highest != w->running_priority)
-		return NULL;
-	struct hd_process *p = hd__runq_peek(&w->runq);
-	if (!(p->nature & HD__MACHINE) || p->chores != HD__START || p->stack_class != host.size_class)
-		return NULL;
-	hd__runq_take(&w->runq);
-	hd__bind_stack(p, host.stack, host.inner);
-	w->handoffs = 0;
-	hd__give(w, p, ld_rlx(&w->sched->now));
-	*w->errno_location = 0;
-	hd__leave(w);
-	return p;
 }
 
 /* The machine needs its stack no more. Before any other thread can see it ready, or waiting. */
@@ -235,8 +212,6 @@ static inline void wake_up(struct hd_process *me)
 /* A turn of a machine that has a stack. Answers as what it wants does. */
 static inline struct hd_worker *run(struct hd_process *me, struct hd_process **next)
 {
-	if (me->nature & HD__BEHAVIOUR)
-		return me->home->sched->hooks.behave(me, next);
 	const struct hd_machine_ops *ops = me->ops;
 	struct hd_cleanup last = { ops->drop, me->value, NULL }, *first = ops->drop != NULL ? &last : NULL;
 
@@ -267,14 +242,15 @@ bool hd__machine_is_whole(const struct hd_process *p)
 /* It never returns; without `hot` the compiler takes its loop for what runs once. */
 __attribute__((hot)) void hd__machine_turn(struct hd_process *me)
 {
-	const struct host host = { me->stack, me->inner, me->stack_class };
+	const struct hd__host host = { me->stack, me->inner, me->stack_class };
 
 	for (;;) {
 		struct hd_process *next = NULL;
-		struct hd_worker *w = run(me, &next);
+		struct hd_worker *w =
+			unlikely(me->nature & HD__BEHAVIOUR) ? me->home->sched->hooks.behave(me, &host, &next) : run(me, &next);
 		if (w == NULL)
 			continue;
-		me = next == NULL ? next_guest(w, host) : NULL;
+		me = next == NULL && w->chores == 0 && !hd__carries ? hd__next_guest(w, &host, HD__MACHINE) : NULL;
 		if (me == NULL)
 			hd__leave_stack(w, host.stack, host.size_class, next); /* does not return */
 	}

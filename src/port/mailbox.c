@@ -153,7 +153,8 @@ void hd__untake(struct hd__mailbox *box)
 		return;
 	last = box->arrived[HD__PLAIN].last;
 	if (last == NULL) {
-		last = box->arrived[HD__PLAIN].last = more->taken_last;
+		last = more->taken_last;
+		st_rlx(&box->arrived[HD__PLAIN].last, last);
 	} else {
 		more->taken_last->next = last->next;
 		last->next->prev = more->taken_last;
@@ -161,8 +162,12 @@ void hd__untake(struct hd__mailbox *box)
 	last->next = first;
 	first->prev = last;
 	more->taken = NULL;
+	if (unlikely(box->first.head.kind == HD__NO_PORT)) /* it ended while the letter was in hand */
+		hd__port_revive(&box->first);
 	box->first.length -= more->received;
 	st_rlx(&more->received, 0);
+	if (box->first.length > box->first.high_water)
+		box->first.high_water = box->first.length;
 }
 
 /* Claims the first sender that waits for room, if there is room for its letter; or NULL. */
@@ -330,6 +335,7 @@ int hd__put_letter(struct hd_worker *w, hd_port *port, struct hd__letter *l, str
 	if (box->receiver.head != NULL)
 		woken->record = claim_owner(w, box, port, &m);
 	if (m != NULL) {
+		hd__trace_received(w, l, ld_rlx(&box->owner));
 		*spare = hd__hold_letter(box, l, port, m);
 	} else {
 		hd__push_letter(box, port, l);
@@ -492,7 +498,7 @@ static struct hd__link *take_all(struct hd__line *line, struct hd__link *chain)
 		struct hd__link *first = line->last->next;
 		line->last->next = chain;
 		chain = first;
-		line->last = NULL;
+		st_rlx(&line->last, NULL);
 	}
 	return chain;
 }
@@ -572,7 +578,7 @@ static void ending(struct hd__mourner *mourner, struct hd_process *me, enum hd_e
 	struct hd__mailbox *box = (struct hd__mailbox *)mourner;
 	struct hd_worker *w;
 
-	me->inner->taken = NULL; /* hd__mailbox_close sees to them */
+	me->inner->more = NULL;	 /* hd__mailbox_close sees to what it has */
 	hd__afters_end_all(box); /* while it is open: there may be many */
 	w = hd__self();
 	hd__enter(w);
@@ -593,10 +599,10 @@ static void ended(struct hd__mourner *mourner, struct hd_worker *w, const struct
 	if (unlikely(!box->closed)) {
 		struct hd__link *chain = hd__mailbox_close(w, box);
 		hd__names_end(w, w->sched, box); /* it is closed: there will be no more names */
-		forget_reply(box);
 		hd__letters_leave(w, chain);
 		release_ports(w, box);
 	}
+	forget_reply(box); /* also one for a call that was made in the process's end */
 	hd__ties_tell(w, box, end);
 	st_rlx(&box->owner, 0); /* the id may be another process's, in another runtime */
 	hd__mailbox_lock(box);

@@ -72,6 +72,14 @@ struct hd__later_port *hd__port_retire(hd_port *port)
 	return later;
 }
 
+void hd__port_revive(hd_port *port)
+{
+	add_rlx(&live, 1);
+	port->head.kind = HD__MAIL_PORT;
+	port->head.freed = true;
+	port->box->refs++;
+}
+
 void hd__port_free(struct hd__later_port *port)
 {
 	if (port != NULL)
@@ -83,7 +91,8 @@ void hd__port_free(struct hd__later_port *port)
 static bool put_first(struct hd__mailbox *box, const hd_port *port, struct hd__limits **limits)
 {
 	hd__mailbox_lock(box);
-	bool room = box->first.head.kind == HD__NO_PORT;
+	const struct hd__more *more = ld_acq(&box->more);
+	bool room = box->first.head.kind == HD__NO_PORT && (more == NULL || more->taken == NULL);
 	if (room) {
 		*limits = box->first.limits;
 		box->first = *port;

@@ -12,6 +12,7 @@
 
 #include "life/life.h"
 #include "port/line.h"
+#include "sched/record.h"
 #include "sync/select.h"
 
 enum { HD__URGENT, HD__PLAIN, HD__CLASSES };
@@ -82,18 +83,26 @@ struct hd__letter *hd__letter_alloc(size_t size);
 /* One letter more is in use, or less: for the statistics. By the thread of w. */
 void hd__count_letter(struct hd_worker *w, int64_t change);
 
+/* The store of w for letters of this kind. */
+static inline struct hd__store *hd__store_of(struct hd_worker *w, unsigned kind)
+{
+	struct hd__store *store = &w->letters.stores[kind];
+
+	__asm__("" : "+r"(store)); /* or the compiler multiplies again for each place in it */
+	return store;
+}
+
 /* Gives the letter back, which has nothing to be dropped. By the thread of w, inside or outside its lane. */
 #define HD__BATCH 64 /* letters that go from a store to the depot, or back */
 void hd__letter_free_slowly(struct hd_worker *w, struct hd__letter *l);
 static inline void hd__letter_free(struct hd_worker *w, struct hd__letter *l)
 {
-	unsigned kind = l->kind;
+	struct hd__store *store = likely(w != NULL) ? hd__store_of(w, l->kind) : NULL;
 
-	if (unlikely(w == NULL || w->letters.stores[kind].room == 0)) {
+	if (unlikely(store == NULL || store->room == 0)) {
 		hd__letter_free_slowly(w, l);
 		return;
 	}
-	struct hd__store *store = &w->letters.stores[kind];
 	store->letters[--store->room] = l;
 	bump(&w->letters.live, -1);
 }
@@ -103,7 +112,7 @@ static inline void hd__letter_free(struct hd_worker *w, struct hd__letter *l)
 struct hd__letter *hd__letter_make(struct hd_worker *w, unsigned kind, const void *data, size_t size);
 static inline struct hd__letter *hd__letter_new(struct hd_worker *w, unsigned kind, const void *data, size_t size)
 {
-	struct hd__store *store = w != NULL ? &w->letters.stores[kind] : NULL;
+	struct hd__store *store = w != NULL ? hd__store_of(w, kind) : NULL;
 	struct hd__letter *l = store != NULL ? store->letters[store->room] : NULL;
 	if (unlikely(l == NULL))
 		return hd__letter_make(w, kind, data, size);
@@ -187,6 +196,9 @@ struct hd__look {
 	struct hd__letter *looked[HD__CLASSES]; /* the last letter that it has looked at; NULL: none */
 };
 
+/* In `received`: the letter in `taken`, the only one, was put there by a process that called the owner (direct.c), and the length does not count it. */
+#define HD__HANDED UINT32_MAX
+
 /* What only some mailboxes need: made on first use, and there as long as the mailbox. */
 struct hd__more {
 	struct hd__reply *reply;	    /* for its owner's next call; the owner's; or NULL */
@@ -198,9 +210,10 @@ struct hd__more {
 	struct hd__name *names; /* of its ports (name.c) */
 	struct hd__line afters; /* what is to be sent to its first port at a time (after.c) */
 
-	/* letters that the owner has taken out of `arrived`, its only line, all at once, and receives one by one (receive.c): the owner's */
+	/* letters that the owner has taken out of `arrived`, its only line, all at once, and receives one by one (receive.c); or the one that was handed to
+	 * it: the owner's, and while that is ready the thread's inside its lane */
 	struct hd__link *taken, *taken_last; /* chained by `next`; the `prev` of all but the first are right. NULL: none */
-	uint32_t received; /* of those, since the lock was last held: the port's length counts them still (*) */
+	uint32_t received; /* of those, since the lock was last held: the port's length counts them still; or HD__HANDED (*) */
 	bool hurry;	   /* an urgent letter has arrived meanwhile; under the lock, read by the owner, relaxed */
 };
 
@@ -470,6 +483,19 @@ static inline struct hd__letter *hd__hold_letter(struct hd__mailbox *box, struct
 	return NULL;
 }
 
+/* For the trace: the letter is sent, by the runner of w; is received, by p. Inside the lane of w. */
+static inline void hd__trace_sent(struct hd_worker *w, const struct hd__letter *l)
+{
+	if (likely(w != NULL))
+		hd__trace_event(w, HD__TRACED_SEND, l->sender, 0, (uintptr_t)l);
+}
+
+static inline void hd__trace_received(struct hd_worker *w, const struct hd__letter *l, hd_pid receiver)
+{
+	if (likely(w != NULL))
+		hd__trace_event(w, HD__TRACED_RECEIVE, receiver, 0, (uintptr_t)l);
+}
+
 /* Frees the letters that another thread has dropped, up to the first that none has. By the owner, on the thread of w. */
 void hd__free_emptied(struct hd_worker *w, struct hd__mailbox *box);
 
@@ -496,6 +522,7 @@ __attribute__((always_inline)) static inline int hd__deliver_surely(struct hd_wo
 	struct hd__letter *old;
 	int err;
 
+	hd__trace_sent(mine, l);
 	if (unlikely(port->head.kind == HD__REPLY_PORT || port->limits != NULL)) {
 		err = hd__deliver_slowly(&mine, port, l, &who, &old, until);
 		*w = mine;
@@ -615,6 +642,9 @@ void hd__reply_abandon(struct hd__reply *r);
 /* Under the lock: a port without references and letters leaves its mailbox, whose reference is the caller's to release. Answers what hd__port_free
  * is to free when the lock is released; NULL: its memory is the mailbox's. */
 struct hd__later_port *hd__port_retire(hd_port *port);
+
+/* Under the lock: undoes it, of the mailbox's first port: a letter to it was in the owner's hand, and is to be received. It is there until it was. */
+void hd__port_revive(hd_port *port);
 
 /* Frees a port that has left its mailbox; or NULL. */
 void hd__port_free(struct hd__later_port *port);

@@ -3,7 +3,8 @@
  * Owns:       the wait of a mailbox's owner, its looks at what has arrived, and what it has taken of that.
  * Invariant:  the owner waits only if there is no letter for it. hd_receive_where shows each letter once in a call: it remembers the last one
  *             of each class that it has shown, and what arrives later stands behind that. What the owner has taken (more->taken) stands before all that
- *             is in the mailbox, and is two letters or more when hd_receive ends, or none but what is on its way back; p->inner->taken says that there may be some.
+ *             is in the mailbox, and is two letters or more when hd_receive ends, or none but what is on its way back. A letter
+ *             that was handed to it (direct.c) stands there too, alone.
  * Locking:    the mailbox's lock; not while a function of the program looks at a message.
  * Callers:    the owner. */
 #include "port/port.h"
@@ -11,14 +12,17 @@
 /* The mailbox in which the runner, inside its lane, looks for messages to `port`; NULL: the port is not its own. */
 static inline struct hd__mailbox *mailbox_for(struct hd_worker *w, const hd_port *port)
 {
-	struct hd__mailbox *box = hd__mailbox_of(w->current);
-	return box != NULL && (port == NULL || (port->head.kind == HD__MAIL_PORT && port->box == box)) ? box : NULL;
+	if (likely(port != NULL))
+		return port->head.kind == HD__MAIL_PORT && &port->box->mourner == ld_acq(&w->current->mourner) ? port->box
+													       : NULL;
+	return hd__mailbox_of(w->current);
 }
 
 /* Under the lock, which it releases: the letter is received, and the call ends. */
 __attribute__((always_inline)) static inline int finish(struct hd_worker *w, struct hd__mailbox *box, struct hd__letter *l,
 							struct hd_message *m)
 {
+	hd__trace_event(w, HD__TRACED_RECEIVE, hd__pid(&w->sched->table, w->current), 0, (uintptr_t)l);
 	struct hd_waiter *woken = hd__take_letter(w, box, l);
 	bool holds = box->held.last != NULL;
 	struct hd__letter *spare = hd__hold_letter(box, l, l->port, m);
@@ -59,8 +63,8 @@ static bool take_rest(struct hd_worker *w, struct hd__mailbox *box, struct hd__l
 	st_rlx(&more->hurry, false);
 	last->next = NULL;
 	x->next = x->prev = x;
-	box->arrived[HD__PLAIN].last = x;
-	w->current->inner->taken = more;
+	st_rlx(&box->arrived[HD__PLAIN].last, x);
+	w->current->inner->more = more;
 	return false;
 }
 
@@ -78,15 +82,14 @@ __attribute__((noinline)) static int finish_many(struct hd_worker *w, struct hd_
 
 /* The runner, inside its lane, has taken letters: receives the first of them, and touches nothing of the mailbox, if it need not. False: it has none any
  * more; they are in the mailbox. The last one goes there too: it is received under the lock, so that the end of its port finds it or sees it leave. */
-__attribute__((noinline)) static bool receive_taken(struct hd_worker *w, const hd_port *port, struct hd_message *m)
+static bool receive_taken(struct hd_worker *w, const hd_port *port, struct hd_message *m)
 {
 	struct hd_process *me = w->current;
 	struct hd__mailbox *box = (struct hd__mailbox *)me->mourner;
-	struct hd__more *more = me->inner->taken;
+	struct hd__more *more = me->inner->more;
 	struct hd__letter *l = hd__in_box(more->taken);
 
-	if (unlikely(l == NULL || l->in_box.next == NULL || ld_rlx(&more->hurry) || (port != NULL && port != &box->first))) {
-		me->inner->taken = NULL;
+	if (unlikely(l->in_box.next == NULL || ld_rlx(&more->hurry) || (port != NULL && port != &box->first))) {
 		hd__mailbox_lock(box);
 		hd__untake(box);
 		hd__mailbox_unlock(box);
@@ -95,6 +98,7 @@ __attribute__((noinline)) static bool receive_taken(struct hd_worker *w, const h
 	__builtin_prefetch(l->in_box.next);
 	more->taken = l->in_box.next;
 	bump(&more->received, 1);
+	hd__trace_event(w, HD__TRACED_RECEIVE, hd__pid(&w->sched->table, me), 0, (uintptr_t)l);
 	l = hd__hold_letter(box, l, l->port, m);
 	if (l != NULL)
 		hd__letter_free(w, l);
@@ -124,19 +128,10 @@ __attribute__((always_inline)) static inline int begin_in(struct hd_worker **w, 
 	return 0;
 }
 
-int hd_receive(hd_port *port, struct hd_message *m, hd_time until)
+/* As hd_receive, inside the lane of w, by an owner that has taken no letters: `box` is its mailbox, and locked. */
+__attribute__((noinline)) static int receive_locked(struct hd_worker *w, hd_port *port, struct hd_message *m, hd_time until,
+						    struct hd__mailbox *box)
 {
-	struct hd_worker *w;
-	struct hd__mailbox *box;
-	int err = begin(&w, until);
-
-	if (unlikely(err != 0))
-		return err;
-	if (unlikely(w->current->inner->taken != NULL) && receive_taken(w, port, m))
-		return 0;
-	err = begin_in(&w, &box, port);
-	if (unlikely(err != 0))
-		return err;
 	struct hd__letter *l = hd__first_letter(box, port);
 	if (l != NULL)
 		return likely(l->port->length < TAKE_MIN) ? finish(w, box, l, m) : finish_many(w, box, l, m);
@@ -146,6 +141,83 @@ int hd_receive(hd_port *port, struct hd_message *m, hd_time until)
 	r.port = port;
 	r.m = m;
 	return hd__park_as(w, &r.waiter, &box->receiver, until, HD_WAIT_RECEIVE, NULL);
+}
+
+/* As receive_locked, before it is. */
+static int receive(struct hd_worker *w, hd_port *port, struct hd_message *m, hd_time until)
+{
+	struct hd__mailbox *box;
+	int err = begin_in(&w, &box, port);
+
+	return unlikely(err != 0) ? err : receive_locked(w, port, m, until, box);
+}
+
+/* As hd_receive, inside the lane of w, at any time. */
+__attribute__((noinline)) static int receive_any(struct hd_worker *w, hd_port *port, struct hd_message *m, hd_time until)
+{
+	const struct hd__more *more = w->current->inner->more;
+
+	return more != NULL && more->taken != NULL && receive_taken(w, port, m) ? 0 : receive(w, port, m, until);
+}
+
+__attribute__((noinline)) static int receive_slowly(hd_port *port, struct hd_message *m, hd_time until)
+{
+	struct hd_worker *w;
+	int err = begin(&w, until);
+
+	return err != 0 ? err : receive_any(w, port, m, until);
+}
+
+/* As receive, with a short way for what is usual. */
+__attribute__((always_inline)) static inline int receive_quickly(struct hd_worker *w, hd_port *port, struct hd_message *m,
+								 hd_time until)
+{
+	if (unlikely(port == NULL || mailbox_for(w, port) == NULL || !hd__try_lock_told(&port->box->receiver.lock)))
+		return receive_any(w, port, m, until);
+	struct hd__mailbox *box = port->box;
+	struct hd__letter *l = hd__in_box(hd__line_first(&box->arrived[HD__PLAIN]));
+	if (l == NULL || unlikely(box->odd != 0 || box->arrived[HD__URGENT].last != NULL || port->limits != NULL ||
+				  port->head.freed || port->length >= TAKE_MIN || box->held.last != NULL))
+		return receive_locked(w, port, m, until, box);
+	hd__line_remove(&box->arrived[HD__PLAIN], &l->in_box);
+	port->length--;
+	l = hd__hold_letter(box, l, port, m);
+	hd__mailbox_unlock(box);
+	if (l != NULL)
+		hd__letter_free(w, l);
+	hd__leave_call(w);
+	return 0;
+}
+
+/* Whether the letter that was handed to the owner is its next one, and the port in which that is has not ended. */
+static inline bool is_next(const struct hd__mailbox *box, const struct hd__more *more, const hd_port *port)
+{
+	return likely(ld_rlx(&more->received) == HD__HANDED && !ld_rlx(&more->hurry) && (port == NULL || port == &box->first) &&
+		      ld_rlx(&box->first.head.kind) == HD__MAIL_PORT);
+}
+
+int hd_receive(hd_port *port, struct hd_message *m, hd_time until)
+{
+	struct hd_worker *w = hd__self();
+
+	if (unlikely(!hd__begin_quietly(w, until)))
+		return hd__keep_frame(receive_slowly(port, m, until));
+	struct hd_process *me = w->current;
+	struct hd__mailbox *box = (struct hd__mailbox *)me->mourner; /* if it has taken letters */
+	struct hd__more *more = me->inner->more;
+	if (more == NULL || more->taken == NULL)
+		return receive_quickly(w, port, m, until);
+	if (!is_next(box, more, port))
+		return receive_any(w, port, m, until);
+	struct hd__letter *l = hd__in_box(more->taken);
+	struct hd__link *held = hd__line_first(&box->held);
+	more->taken = NULL;
+	st_rlx(&more->received, 0);
+	hd__hold_letter(box, l, &box->first, m); /* it is not bare: it is a call */
+	if (unlikely(held != NULL && ld_rlx(&hd__in_box(held)->emptied)))
+		hd__free_emptied(w, box);
+	hd__leave_call(w);
+	return 0;
 }
 
 /* Under the lock: the next letter that this call has not looked at. */
@@ -195,7 +267,6 @@ int hd_receive_where(hd_port *port, bool (*wanted)(const struct hd_message *m, v
 	if (err != 0)
 		return err;
 	hd__untake(box);
-	w->current->inner->taken = NULL;
 	hd__set_look(box, &look);
 	for (;;) {
 		while ((l = next_letter(box, &look)) != NULL) {
@@ -245,7 +316,6 @@ static struct hd_waitq *lock_case(struct hd_worker *w, struct hd_case *c)
 		return NULL;
 	hd__mailbox_lock(box);
 	hd__untake(box);
-	w->current->inner->taken = NULL;
 	return &box->receiver;
 }
 
@@ -259,6 +329,7 @@ static int take(struct hd_worker *w, struct hd_case *c, struct hd_waiter **woken
 	struct hd__mailbox *box = hd__mailbox_of(w->current);
 	struct hd__letter *l = hd__first_letter(box, c->object);
 
+	hd__trace_event(w, HD__TRACED_RECEIVE, hd__pid(&w->sched->table, w->current), 0, (uintptr_t)l);
 	*woken = hd__take_letter(w, box, l);
 	l = hd__hold_letter(box, l, l->port, c->data);
 	if (l != NULL)

@@ -157,8 +157,7 @@ static int tie_to(struct hd__tie *tie, struct hd_process *p, hd_pid pid, struct 
 {
 	if (p == NULL)
 		return -ESRCH;
-	hd__waitq_lock(&p->news);
-	bool alive = hd__alive(ld_acq(&p->control), pid);
+	bool alive = hd__news_lock(p, pid);
 	if (alive) {
 		struct hd__mailbox *box = hd__mailbox_of(p);
 		if (box == NULL) {
@@ -244,8 +243,7 @@ static int undo(hd_pid pid, struct hd__mailbox *mine, bool (*fits)(const struct 
 	struct hd_process *p = hd__table_find(&caller.sched->table, pid);
 	hd__lock(&caller.sched->ties_lock);
 	if (p != NULL && mine != NULL) {
-		hd__waitq_lock(&p->news);
-		struct hd__mailbox *other = hd__alive(ld_acq(&p->control), pid) ? hd__mailbox_of(p) : NULL;
+		struct hd__mailbox *other = hd__news_lock(p, pid) ? hd__mailbox_of(p) : NULL;
 		if (other != NULL)
 			tie = search(mine, other, fits, what);
 		if (tie != NULL)
@@ -298,7 +296,8 @@ static struct hd_end end_of_dead(struct hd__sched *sched, hd_pid pid)
 	if (p == NULL)
 		return end;
 	hd__waitq_lock(&p->news);
-	if (hd__alive_or_zombie(p, pid))
+	if (hd__alive_or_zombie(p, pid) &&
+	    ld_acq(&p->state) == HD_ENDED) /* else it has died, and its end is not written (life/guest.h) */
 		end = (struct hd_end){ .kind = p->end_kind, .result = p->value, .err = p->end_err };
 	if (!hd__alive_or_zombie(p, pid)) /* it was joined meanwhile */
 		end = (struct hd_end){ .err = -ESRCH };

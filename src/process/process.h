@@ -54,13 +54,14 @@
  * Bits 24 to 62 are those of the id; the id has the slot number below them. The boost is the priority that waiters or a
  * terminator lend the process, 0 if none: it runs with the higher of the two. */
 enum {
-	HD__SUSPEND = 1, /* it should be, or is, suspended */
-	HD__DOOMED = 2,	 /* it should end at its next cancellation point: it was terminated, or the runtime is ending */
-	HD__DEAD = 4,	 /* it has ended: a zombie, or a free slot */
-	HD__NUDGED = 8,	 /* `nudge` is on its way to the home worker; this word is not obeyed yet; `home` is constant */
-	HD__MOVING = 16, /* it is being given another home, for a few instructions; never together with NUDGED */
-	HD__CANCEL = 32, /* it was cancelled, and has not cleared that */
-	HD__REBOOST = 64 /* the waiters for its mutexes or answers have changed: the home worker should find its boost anew */
+	HD__SUSPEND = 1,  /* it should be, or is, suspended */
+	HD__DOOMED = 2,	  /* it should end at its next cancellation point: it was terminated, or the runtime is ending */
+	HD__DEAD = 4,	  /* it has ended: a zombie, or a free slot */
+	HD__NUDGED = 8,	  /* `nudge` is on its way to the home worker; this word is not obeyed yet; `home` is constant */
+	HD__MOVING = 16,  /* it is being given another home, for a few instructions; never together with NUDGED */
+	HD__CANCEL = 32,  /* it was cancelled, and has not cleared that */
+	HD__LOGGED = 128, /* it is a behaviour of a log (when/log.c): calls that would bring chance in are refused; constant */
+	HD__REBOOST = 64  /* the waiters for its mutexes or answers have changed: the home worker should find its boost anew */
 };
 #define HD__CONTROL_PRIORITY(c) ((int)((c) >> 8 & 0x7f))
 #define HD__CONTROL_BOOST(c) ((int)((c) >> 15 & 0x7f))
@@ -76,9 +77,10 @@ enum {
 
 /* What a process is from its beginning to its end. */
 enum {
-	HD__DAEMON = 1, /* it does not keep the runtime running */
-	HD__MACHINE = 2, /* it has a stack in its turns only (port/machine.c) */
-	HD__BEHAVIOUR = 4 /* likewise, and its turn is that of a behaviour (when/when.c) */
+	HD__DAEMON = 1,	   /* it does not keep the runtime running */
+	HD__MACHINE = 2,   /* it has a stack in its turns only (port/machine.c) */
+	HD__BEHAVIOUR = 4, /* likewise, and its turn is that of a behaviour (when/when.c) */
+	HD__OWN_TLS = 8	   /* it has thread-local storage of its own (life/own_tls.c) */
 };
 
 /* How the end of a process is collected; guarded by news.lock. */
@@ -94,6 +96,7 @@ struct hd_mutex;
 struct hd__locals;
 
 struct hd__trail;
+struct hd__more;
 
 /* What only a process that has begun needs: at the top of its stack, and written by it, or inside its home's lane. A machine has none between
  * two turns (port/machine.c). */
@@ -105,12 +108,13 @@ struct hd__inner {
 	struct hd_waiter *records; /* its records in several queues, chained by `sibling` */
 	struct hd_mutex *held;	   /* of those with HD_INHERIT, what it has */
 	hd_time quantum_left;	   /* HD_RR, HD_IO: of the current quantum; 0: a new one */
-	struct hd__more *taken;	   /* letters that it receives next may be there (port/receive.c); or NULL */
-	struct hd__trail *trail;   /* config.deadlock: where it last waited for an owner; or NULL */
-	uint32_t dice;		   /* hd_select: for choices that should be fair */
-	uint8_t waited;		   /* of a machine: how the wait before its turn ended, enum hd__outcome */
-	bool deaf;		   /* cancels and terminations wait */
-	bool unwinds;		   /* a cancel ends it */
+	struct hd__more *more;	 /* of its mailbox: where the letters may be that it receives next; NULL: perhaps it has none */
+	struct hd__trail *trail; /* config.deadlock: where it last waited for an owner; or NULL */
+	uint32_t dice;		 /* hd_select: for choices that should be fair */
+	uint8_t unpreemptible;	 /* hd_preempt_disable, so many times */
+	uint8_t waited;		 /* of a machine: how the wait before its turn ended, enum hd__outcome */
+	bool deaf;		 /* cancels and terminations wait */
+	bool unwinds;		 /* a cancel ends it */
 };
 
 /* What must be told of a process's end, besides its joiner: a group, a promise, its mailbox. */

@@ -24,6 +24,7 @@
 #define FIRST_GUARDS 16
 #define PAGES_MIN 4 /* in a stack */
 #define GUARD_BATCH 256
+#define DUMP_BATCH ((size_t)1 << 20) /* bytes of slots that become part of a core file at a time, at least */
 #define COOL_BATCH 512
 
 unsigned hd__stack_class(size_t size)
@@ -106,6 +107,8 @@ static int reserve_locked(struct hd__stacks *s)
 			hd__os_unreserve(base, size);
 			continue;
 		}
+		hd__os_dump_not(base, size);
+		hd__os_dump_not(free, capacity * sizeof *free); /* what is free is not missed */
 		s->reserved = size;
 		s->capacity = capacity;
 		s->free = free;
@@ -161,6 +164,18 @@ int hd__stacks_promise_slowly(struct hd__stacks *s)
 	return err;
 }
 
+/* The next slot is in a core file, and so are some behind it. One mapping for all of them: the file has holes between the used parts of stacks, where its
+ * file system can. */
+static void dump_locked(struct hd__stacks *s)
+{
+	uint32_t n = 1 + (uint32_t)(DUMP_BATCH / slot_stride(s)) + s->dumped / 8;
+
+	if (n > s->capacity - s->dumped)
+		n = s->capacity - s->dumped;
+	hd__os_dump(guard_of(s, s->dumped), n * slot_stride(s));
+	s->dumped += n;
+}
+
 /* A stack, a used one first; NULL when there is no memory for its guard. */
 static char *take_locked(struct hd__stacks *s)
 {
@@ -172,6 +187,8 @@ static char *take_locked(struct hd__stacks *s)
 	}
 	if (s->made == s->guarded && guard_locked(s, s->how == HD__GUARD_PROTECT ? 1 : GUARD_BATCH) != 0)
 		return NULL;
+	if (s->made == s->dumped)
+		dump_locked(s);
 	bump(&s->made, 1);
 	return guard_of(s, s->made - 1) + hd__guard_size();
 }

@@ -24,6 +24,7 @@ struct hd__stacks {
 	uint32_t protect_max;  /* slots that may be guarded, where that takes mappings */
 	uint32_t spare;	       /* slots that are not promised: every other worker may keep one (see hd__stacks_drop) */
 	uint32_t guarded;      /* slots that have their guard */
+	uint32_t dumped;       /* the first so many are in a core file: all that were used */
 	uint32_t made;	       /* slots ever used (*) */
 	uint32_t promised;     /* without plenty: to processes that have not ended; any thread, by compare-and-swap */
 	uint32_t promisable;   /* slots that may be promised as it is; grows; any thread may read it, relaxed */

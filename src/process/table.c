@@ -15,6 +15,7 @@
 #include "os/memory.h"
 
 #define BATCH (HD__BLOCKS_MAX / 2) /* blocks that a worker fetches, and keeps, at a time */
+#define DUMP_BATCH 8192		   /* blocks that become part of a core file at a time: a huge page of them */
 
 int hd__table_init(struct hd__table *t)
 {
@@ -23,12 +24,24 @@ int hd__table_init(struct hd__table *t)
 		t->capacity /= 2;
 	t->limit = t->capacity;
 	t->blocks = hd__os_reserve(t->capacity * sizeof *t->blocks, 1);
-	return t->blocks == NULL ? -ENOMEM : 0;
+	if (t->blocks == NULL)
+		return -ENOMEM;
+	hd__os_dump_not(t->blocks, t->capacity * sizeof *t->blocks);
+	return 0;
 }
 
 void hd__table_fini(struct hd__table *t)
 {
 	hd__os_unreserve(t->blocks, t->capacity * sizeof *t->blocks);
+}
+
+/* Under the lock: the next block is in a core file, and so are those behind it for a while. */
+static void dump_more(struct hd__table *t)
+{
+	uint32_t n = t->capacity - t->dumped < DUMP_BATCH ? t->capacity - t->dumped : DUMP_BATCH;
+
+	hd__os_dump(&t->blocks[t->dumped], n * sizeof *t->blocks);
+	t->dumped += n;
 }
 
 /* Under the lock: a block, a used one first. */
@@ -39,6 +52,8 @@ static struct hd_process *take_locked(struct hd__table *t)
 	if (p != NULL) {
 		t->free = p->next;
 	} else if (t->made < t->limit) {
+		if (t->made == t->dumped)
+			dump_more(t);
 		p = &t->blocks[t->made];
 		p->control = HD__CONTROL(1, 0, 0, HD__DEAD); /* memory that was never touched says generation 0 */
 		st_rel(&t->made, t->made + 1);		     /* pairs with hd__table_find's acquire */
@@ -97,5 +112,13 @@ void hd__table_drop_shared(struct hd__table *t, struct hd__blocks *own, struct h
 		p->next = t->free;
 		t->free = p;
 	}
+	hd__unlock(&t->lock);
+}
+
+void hd__table_give_up(struct hd__table *t, struct hd_process *p)
+{
+	hd__lock(&t->lock);
+	p->next = t->free;
+	t->free = p;
 	hd__unlock(&t->lock);
 }

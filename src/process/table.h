@@ -10,6 +10,7 @@ struct hd__table {
 	uint32_t capacity;	   /* how many: HD__SLOTS, unless address space is limited */
 	uint32_t made;		   /* slots ever used; written under the lock, read by any thread (a slot below it exists) */
 	uint32_t limit;		   /* slots that may be used */
+	uint32_t dumped;	   /* the first so many are in a core file: all that were made; under the lock */
 	struct hd_process *free;   /* through `next`; under the lock */
 	int64_t taken;		   /* less dropped, by plain threads; under the lock */
 	unsigned char lock;
@@ -47,6 +48,10 @@ void hd__table_give_back(struct hd__table *t, struct hd__blocks *own);
 
 /* As hd__table_drop, on a plain thread, or of a block that has used up its generations. */
 void hd__table_drop_shared(struct hd__table *t, struct hd__blocks *own, struct hd_process *p);
+
+/* A block whose process is dead, and which the caller has kept since then, is free for others. Its control word names the next process already, and it does
+ * not count as taken. */
+void hd__table_give_up(struct hd__table *t, struct hd_process *p);
 
 /* Frees a block whose process is dead: its id will not be used again. Afterwards a thread may only read it, to find its id
  * gone. */

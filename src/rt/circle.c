@@ -20,6 +20,7 @@
 #include "rt/rt.h"
 
 #define CIRCLE_MAX 64
+#define CIRCLES_MAX 10	  /* printed at SIGQUIT */
 #define INVERSIONS_MAX 10 /* reports in the life of the program */
 #define BUDGET 4096	  /* of a look for the waiters of a process that ends, so that ends stay cheap among many processes: */
 #define PRICE_OF_EDGE 16  /* a process that waits for an owner counts as so many others */
@@ -147,6 +148,37 @@ static void report_circle(struct hd__sched *sched, const struct walk *walk)
 	for (int i = 0; i < walk->length; i++)
 		print_wait(sched, walk->who[i], &walk->edges[i]);
 	end_telling(sched);
+}
+
+/* Whether p is the first of a circle that stands: so each is found once. */
+static bool begins_circle(struct hd__sched *sched, struct hd_process *p, struct walk *walk)
+{
+	struct walk again;
+
+	if (ld_rlx(&p->waiter) == NULL || !walk_circle(sched, p, walk))
+		return false;
+	for (int i = 1; i < walk->length; i++)
+		if (walk->who[i] < p)
+			return false;
+	return walk_circle(sched, p, &again) && is_same(walk, &again);
+}
+
+void hd__print_circles(struct hd__sched *sched)
+{
+	char who[HD__WHO_SIZE], holder[HD__WHO_SIZE];
+	struct walk walk;
+	unsigned told = 0;
+
+	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made) && told < CIRCLES_MAX; slot++) {
+		if (!begins_circle(sched, &sched->table.blocks[slot], &walk))
+			continue;
+		told++;
+		hd__complain("heddle: a circle of %d processes, each of which waits for the next: a deadlock\n", walk.length);
+		for (int i = 0; i < walk.length; i++)
+			hd__complain("heddle:   %s waits in %s for %s\n",
+				     hd__who(sched, hd__pid(&sched->table, walk.who[i]), who), hd__wait_name(walk.edges[i].why),
+				     hd__who(sched, walk.edges[i].holder, holder));
+	}
 }
 
 /* Reports p's wait if the owner of what it waits for has ended: only the owner could have given that up. */

@@ -2,7 +2,8 @@
  * can run any more, and at SIGQUIT.
  *
  * Owns:      the SIGQUIT action while the runtime runs, unless the program has one of its own. The handler leaves the report to the watcher,
- *            which may allocate and read files; then the signal does what it did before. */
+ *            which may allocate and read files, and runs when all workers are stuck; then the signal does what it did before, or (HEDDLE_QUIT=dump)
+ *            nothing. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 #include "sim/threads.h"
 
 #define LINES_MAX 50
-#define PLACES_MAX 4 /* of a process */
+#define PLACES_MAX 4	/* of a process */
+#define LONG HD_MS(100) /* for a process to have a worker */
 
 /* ---- places ---- */
 
@@ -37,19 +39,28 @@ static void print_place(const struct hd__source *p)
 	if (p->line != 0)
 		hd__complain("heddle:     in %s, %s:%u\n", p->function[0] != 0 ? p->function : "?", p->file, p->line);
 	else if (p->function[0] != 0)
-		hd__complain("heddle:     in %s, %s+0x%zx\n", p->function, p->module, (size_t)p->offset);
+		hd__complain("heddle:     in %s, %s+0x%zx\n", p->function, p->path, (size_t)p->offset);
 	else if (p->module[0] != 0)
-		hd__complain("heddle:     at %s+0x%zx\n", p->module, (size_t)p->offset);
+		hd__complain("heddle:     at %s+0x%zx\n", p->path, (size_t)p->offset);
 	else
 		hd__complain("heddle:     at 0x%zx\n", (size_t)p->address);
 }
 
+static bool has_name(const struct hd__source *p)
+{
+	return p->line != 0 || p->function[0] != 0;
+}
+
+/* If some have names, only these: the others are in the C library, as a rule, and say little. */
 static void print_places(const struct hd__source *places, int n, const struct hd__source *self)
 {
 	int printed = 0;
+	bool named = false;
 
+	for (int i = 0; i < n; i++)
+		named |= has_name(&places[i]) && !is_own(&places[i], self);
 	for (int i = 0; i < n && printed < PLACES_MAX; i++)
-		if (!is_own(&places[i], self)) {
+		if (!is_own(&places[i], self) && (has_name(&places[i]) || !named)) {
 			print_place(&places[i]);
 			printed++;
 		}
@@ -166,6 +177,7 @@ void hd__report(struct hd__sched *sched, const char *headline)
 		hd__complain("heddle:   and %u more\n", more);
 	hd__os_unreserve(r, sizeof *r);
 	(void)hd__each_suspect(sched, false, print_suspect, &suspicion); /* at last: without memory all else has been printed */
+	hd__trace_write(sched);
 }
 
 /* ---- SIGQUIT ---- */
@@ -197,10 +209,30 @@ static bool give_back_quit(void)
 	return true;
 }
 
+/* The workers whose process has not given way for long: the report may have had no line left for it. */
+static void print_busy(struct hd__sched *sched)
+{
+	hd_time now = hd__clock(sched);
+	char who[HD__WHO_SIZE];
+
+	for (unsigned i = 0; i < hd__workers(sched); i++) {
+		struct hd_process *p; /* the worker stores it plainly; a block stays a block */
+		if (!hd__os_peek(&p, &sched->workers[i].current, sizeof p) || p == NULL)
+			continue;
+		hd_time since = ld_acq(&p->since);
+		if (ld_acq(&p->state) != HD_RUNNING || now - since < LONG)
+			continue;
+		hd__complain("heddle: worker %u runs %s, which has not given way for %.3f s\n", i,
+			     hd__who(sched, hd__pid(&sched->table, p), who), (double)(now - since) / 1e9);
+	}
+}
+
 void hd__quit(struct hd__sched *sched)
 {
 	hd__report(sched, "SIGQUIT: this is what the processes do");
-	if (give_back_quit())
+	hd__print_circles(sched);
+	print_busy(sched);
+	if (sched->quit == HD__QUIT_CORE && give_back_quit())
 		kill(getpid(), SIGQUIT);
 }
 
@@ -208,7 +240,8 @@ void hd__quit_watch_start(struct hd__sched *sched)
 {
 	struct sigaction action;
 
-	if (!sched->watched || hd__sim_threads || sigaction(SIGQUIT, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+	if (sched->quit == HD__QUIT_OFF || !sched->watched || hd__sim_threads || sigaction(SIGQUIT, NULL, &action) != 0 ||
+	    action.sa_handler != SIG_DFL)
 		return;
 	action = (struct sigaction){ .sa_handler = on_quit, .sa_flags = SA_ONSTACK | SA_RESTART };
 	sigemptyset(&action.sa_mask);
@@ -217,6 +250,6 @@ void hd__quit_watch_start(struct hd__sched *sched)
 
 void hd__quit_watch_stop(struct hd__sched *sched)
 {
-	if (give_back_quit() && sched != NULL && ld_acq(&sched->watcher.quit))
+	if (give_back_quit() && sched != NULL && sched->quit == HD__QUIT_CORE && ld_acq(&sched->watcher.quit))
 		raise(SIGQUIT); /* it came when the watcher had gone */
 }

@@ -36,7 +36,7 @@
  * left; or by a plain thread, which looks at `stopping` when it can be seen (life/spawn.c). */
 static void doom_all(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		if (hd__visit_surely(&sched->workers[i]))
 			hd__unvisit(&sched->workers[i]);
 	for (uint32_t slot = 0; slot < ld_acq(&sched->table.made); slot++)
@@ -46,7 +46,7 @@ static void doom_all(struct hd__sched *sched)
 
 static void tell_all(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		hd__raise(&sched->workers[i], HD__LOOK);
 }
 
@@ -79,7 +79,7 @@ void hd__stop_if_over(struct hd__sched *sched)
 void hd__look(struct hd_worker *w)
 {
 	if (ld_seq(&w->sched->stopping)) {
-		w->due.stop_at = w->sched->stop_at;
+		st_rlx(&w->due.stop_at, w->sched->stop_at);
 		hd__set_alarm(w);
 		if (!w->crowd)
 			doom_all(w->sched); /* once more: its runner may have been spawning when another thread did so */
@@ -146,7 +146,7 @@ static void leave_left(struct hd_worker *w)
 static void take_all_news(struct hd__sched *sched)
 {
 	hd__os_thread_yield();
-	for (unsigned i = 0; i < sched->nworkers; i++) {
+	for (unsigned i = 0; i < hd__workers(sched); i++) {
 		enter_left(&sched->workers[i]);
 		hd__take_news(&sched->workers[i]);
 		leave_left(&sched->workers[i]);
@@ -219,7 +219,7 @@ void hd__stop_finish(struct hd__sched *sched)
 	hd_time pause = PAUSE_MIN;
 
 	hd__gate_shut();
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		sched->workers[i].due.over = true;
 	if (!hd__gate_is_empty())
 		hd__io_forsake_uses(sched); /* before their stacks vanish: a plain thread in hd_close looks at them */
@@ -251,18 +251,18 @@ static bool all_is_quiet(struct hd__sched *sched)
 {
 	uint64_t idles = 0, idles_after = 0;
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		idles += ld_acq(&sched->workers[i].stats.idles);
 	if (!hd__all_idle(sched))
 		return false;
-	for (unsigned i = 0; i < sched->nworkers; i++) {
+	for (unsigned i = 0; i < hd__workers(sched); i++) {
 		struct hd_worker *x = &sched->workers[i];
 		if (ld_seq(&x->attention) & ~(uint32_t)HD__ASLEEP || hd__timers_live(&x->timers) > 0)
 			return false;
 	}
 	if (!hd__all_idle(sched))
 		return false;
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		idles_after += ld_acq(&sched->workers[i].stats.idles);
 	return idles == idles_after;
 }
@@ -271,7 +271,7 @@ static uint64_t all_switches(struct hd__sched *sched)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		sum += ld_rlx(&sched->workers[i].stats.switches);
 	return sum;
 }
@@ -292,7 +292,7 @@ static bool has_own_threads_only(struct hd__sched *sched)
 {
 	int all = hd__os_thread_count();
 
-	return all == (int)sched->nworkers + sched->watched + hd__sanitizer_threads() + hd__os_ring_threads() +
+	return all == (int)ld_acq(&sched->threads) + sched->watched + hd__sanitizer_threads() + hd__os_ring_threads() +
 			      hd__pool_threads(sched->pool);
 }
 

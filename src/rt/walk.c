@@ -29,6 +29,22 @@ look_around(void *arg)
 	hd__arch_jump(&walk->back);
 }
 
+/* What the registers of a runner hold that is blocked in the kernel is not known, but for two. The walk reads memory through those that a function has
+ * saved its caller's place in, so the frame pointer leads to words that are zero, or, below them, to such words: there the walk ends. */
+#define UNKNOWN_WORDS 64
+struct unknown {
+	uintptr_t below[UNKNOWN_WORDS], zero[UNKNOWN_WORDS];
+};
+
+static void *unknown_frame(struct unknown *u)
+{
+	for (int i = 0; i < UNKNOWN_WORDS; i++) {
+		u->below[i] = (uintptr_t)&u->zero[UNKNOWN_WORDS / 2];
+		u->zero[i] = 0;
+	}
+	return u->zero;
+}
+
 /* Copies the used part of a stack to `copy`, and makes of it and of its context what can be walked. */
 static bool copy_stack(struct hd__context *c, char *copy, size_t used)
 {
@@ -55,33 +71,90 @@ static bool is_off(struct hd_process *p)
 	       current != p;
 }
 
-int hd__walk(struct hd_process *p, void *frames[HD__FRAMES_MAX])
+/* What says that a process has not run between two looks. */
+struct standing {
+	uint64_t switches, generation;
+	char *stack;
+};
+
+static struct standing standing_of(struct hd_process *p)
 {
-	uint64_t switches = ld_acq(&p->switches), generation = HD__GENERATION(ld_acq(&p->control));
-	char *stack = ld_acq(&p->stack);
-	struct hd__context context;
+	return (struct standing){ ld_acq(&p->switches), HD__GENERATION(ld_acq(&p->control)), ld_acq(&p->stack) };
+}
+
+static bool is_standing(struct hd_process *p, struct standing before)
+{
+	struct standing now = standing_of(p);
+
+	return now.switches == before.switches && now.generation == before.generation && now.stack == before.stack;
+}
+
+/* Copies the stack of p from `context` on, which then is of the copy. NULL: it cannot be. */
+static char *copy_from(struct hd_process *p, struct standing before, struct hd__context *context, size_t *size)
+{
+	char *sp = context->sp, *top = hd__stack_top(before.stack, ld_acq(&p->stack_class));
+	size_t used = (size_t)(top - sp);
+
+	if (sp < before.stack || sp >= top || used > USED_MAX || (uintptr_t)sp % sizeof(void *) != 0)
+		return NULL;
+	*size = ROOM + used;
+	char *memory = hd__os_reserve(*size, 0);
+	if (memory != NULL && copy_stack(context, memory + ROOM, used) &&
+	    is_standing(p, before)) /* then p has not run meanwhile */
+		return memory;
+	if (memory != NULL)
+		hd__os_unreserve(memory, *size);
+	return NULL;
+}
+
+static int walk_copy(struct hd__context *context, void *frames[HD__FRAMES_MAX])
+{
 	struct walk walk = { .count = 0 };
 
-	if (stack == NULL || switches == 0 || !is_off(p))
-		return 0;
-	hd__os_thread_nap(); /* its worker may be switching away from it: then it has saved the context now */
-	if (!hd__os_peek(&context, &p->context, sizeof context))
-		return 0;
-	char *sp = context.sp, *top = hd__stack_top(stack, ld_acq(&p->stack_class));
-	size_t used = (size_t)(top - sp);
-	if (sp < stack || sp >= top || used > USED_MAX || (uintptr_t)sp % 16 != 0)
-		return 0;
-	char *memory = hd__os_reserve(ROOM + used, 0);
-	if (memory == NULL)
-		return 0;
-	if (copy_stack(&context, memory + ROOM, used) && ld_acq(&p->switches) == switches && ld_acq(&p->stack) == stack &&
-	    HD__GENERATION(ld_acq(&p->control)) == generation) { /* then p has not run meanwhile */
-		hd__arch_make_call(&context, look_around, &walk);
-		hd__arch_switch(&walk.back, &context);
-	}
-	hd__os_unreserve(memory, ROOM + used);
+	hd__arch_make_call(context, look_around, &walk);
+	hd__arch_switch(&walk.back, context);
 	int n = walk.count - OWN_FRAMES;
 	for (int i = 0; i < n; i++)
 		frames[i] = walk.frames[i + OWN_FRAMES];
 	return n > 0 ? n : 0;
+}
+
+int hd__walk(struct hd_process *p, void *frames[HD__FRAMES_MAX])
+{
+	struct standing before = standing_of(p);
+	struct hd__context context;
+	size_t size;
+
+	if (before.stack == NULL || before.switches == 0 || !is_off(p))
+		return 0;
+	hd__os_thread_nap(); /* its worker may be switching away from it: then it has saved the context now */
+	if (!hd__os_peek(&context, &p->context, sizeof context))
+		return 0;
+	char *memory = copy_from(p, before, &context, &size);
+	if (memory == NULL)
+		return 0;
+	int n = walk_copy(&context, frames);
+	hd__os_unreserve(memory, size);
+	return n;
+}
+
+int hd__walk_blocked(struct hd_worker *w, struct hd_process *p, const struct hd__blocked_in *where,
+		     void *frames[HD__FRAMES_MAX])
+{
+	struct hd__context context = { .sp = where->sp, .ip = where->pc };
+	struct standing before = standing_of(p);
+	struct unknown unknown;
+	size_t size;
+	char *memory = before.stack != NULL ? copy_from(p, before, &context, &size) : NULL;
+	int n = 0;
+
+	if (memory == NULL)
+		return 0;
+	if (hd__os_thread_cpu_time(ld_rlx(&w->thread.id)) ==
+	    where->cpu_time) { /* else it has gone on, and the copy is of several moments */
+		context.bp = unknown_frame(&unknown);
+		n = walk_copy(&context, frames);
+	}
+	hd__os_unreserve(memory, size);
+	return n;
 }

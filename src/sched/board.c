@@ -23,7 +23,7 @@ static uint8_t *byte_of(uint64_t *bytes, unsigned index)
 
 static unsigned words(const struct hd__sched *sched)
 {
-	return (sched->nworkers + 7) / 8;
+	return (hd__workers(sched) + 7) / 8;
 }
 
 void hd__board_init(struct hd__board *board)
@@ -49,7 +49,7 @@ bool hd__set_level(struct hd_worker *w, int level)
 {
 	bool less = level < w->running_priority || w->running_priority == 0;
 
-	w->running_priority = level;
+	st_rlx(&w->running_priority, level);
 	if (!w->crowd)
 		return false;
 	st_seq(byte_of(w->sched->board.running, w->index),
@@ -70,7 +70,7 @@ void hd__tell_those_below(struct hd_worker *w, int level)
 	for (unsigned i = 0; i < words(sched); i++) {
 		if (!any_below(ld_seq(&sched->board.running[i]), level))
 			continue;
-		for (unsigned j = 8 * i; j < 8 * i + 8 && j < sched->nworkers; j++) {
+		for (unsigned j = 8 * i; j < 8 * i + 8 && j < hd__workers(sched); j++) {
 			struct hd_worker *x = &sched->workers[j];
 			if (ld_rlx(byte_of(sched->board.running, j)) < level && x != w && !(ld_seq(&x->attention) & HD__BETTER))
 				hd__raise(x, HD__BETTER);
@@ -86,7 +86,7 @@ struct hd_worker *hd__next_advert(struct hd_worker *w, struct hd_worker *v, int 
 	for (unsigned i = from / 8; i < words(sched); i++) {
 		if (!any_above(ld_seq(&sched->board.adverts[i]), level))
 			continue;
-		for (unsigned j = 8 * i > from ? 8 * i : from; j < 8 * i + 8 && j < sched->nworkers; j++)
+		for (unsigned j = 8 * i > from ? 8 * i : from; j < 8 * i + 8 && j < hd__workers(sched); j++)
 			if (j != w->index && ld_rlx(byte_of(sched->board.adverts, j)) > level)
 				return &sched->workers[j];
 	}
@@ -106,14 +106,58 @@ bool hd__all_idle(struct hd__sched *sched)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i * 64 < sched->nworkers; i++)
-		n += (unsigned)__builtin_popcountll(ld_seq(&sched->board.idle[i]));
-	return n == sched->nworkers;
+	for (unsigned i = 0; i * 64 < hd__workers(sched); i++)
+		for (uint64_t bits = ld_seq(&sched->board.idle[i]) | ld_seq(&sched->board.resting[i]); bits != 0;
+		     bits &= bits - 1) /* no popcount: it may be a function of the compiler's */
+			n++;
+	return n == hd__workers(sched);
+}
+
+static uint64_t bit_of(const struct hd_worker *w)
+{
+	return UINT64_C(1) << (w->index % 64);
+}
+
+void hd__set_resting(struct hd_worker *w)
+{
+	or_seq(&w->sched->board.resting[w->index / 64], bit_of(w)); /* pairs with hd__claim_resting */
+}
+
+bool hd__rests(const struct hd_worker *w)
+{
+	return (ld_seq(&w->sched->board.resting[w->index / 64]) & bit_of(w)) != 0;
+}
+
+bool hd__claim_resting(struct hd_worker *w)
+{
+	return (and_seq(&w->sched->board.resting[w->index / 64], ~bit_of(w)) & bit_of(w)) != 0;
+}
+
+bool hd__end_resting(struct hd_worker *w)
+{
+	return hd__claim_resting(w);
+}
+
+void hd__set_away(struct hd_worker *w)
+{
+	or_seq(&w->sched->board.away[w->index / 64], bit_of(w)); /* pairs with hd__end_away */
+}
+
+bool hd__end_away(struct hd_worker *w)
+{
+	uint64_t *word = &w->sched->board.away[w->index / 64];
+
+	return (ld_seq(word) & bit_of(w)) != 0 && (and_seq(word, ~bit_of(w)) & bit_of(w)) != 0;
+}
+
+bool hd__is_away(const struct hd_worker *w)
+{
+	return (ld_seq(&w->sched->board.away[w->index / 64]) & bit_of(w)) != 0;
 }
 
 struct hd_worker *hd__claim_idle(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i * 64 < sched->nworkers; i++) {
+	for (unsigned i = 0; i * 64 < hd__workers(sched); i++) {
 		uint64_t bits = ld_seq(&sched->board.idle[i]);
 		while (bits != 0) {
 			uint64_t bit = bits & -bits;
@@ -141,15 +185,21 @@ void hd__wake_searcher(struct hd__sched *sched)
 struct hd_worker *hd__some_worker(struct hd__sched *sched)
 {
 	struct hd_worker *lowest = &sched->workers[0];
+	int level = HD__NOBODY + 1;
 
-	for (unsigned i = 0; i * 64 < sched->nworkers; i++) {
+	for (unsigned i = 0; i * 64 < hd__workers(sched); i++) {
 		uint64_t bits = ld_rlx(&sched->board.idle[i]);
 		if (bits != 0)
 			return &sched->workers[64 * i + (unsigned)__builtin_ctzll(bits)];
 	}
-	for (unsigned j = 1; j < sched->nworkers; j++)
-		if (ld_rlx(byte_of(sched->board.running, j)) < ld_rlx(byte_of(sched->board.running, lowest->index)))
-			lowest = &sched->workers[j];
+	for (unsigned j = 0; j < hd__workers(sched); j++) {
+		struct hd_worker *x = &sched->workers[j];
+		int running = ld_rlx(byte_of(sched->board.running, j));
+		if (running < level && ld_rlx(&x->floor) == 0 && !hd__is_away(x)) {
+			lowest = x;
+			level = running;
+		}
+	}
 	return lowest;
 }
 

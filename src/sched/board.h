@@ -18,8 +18,13 @@ struct hd__board {
 	uint64_t adverts[HD__WORKERS_MAX / 8]
 		__attribute__((aligned(64))); /* bytes: at least the highest level that may be taken there */
 	uint64_t idle[HD__WORKERS_MAX / 64] __attribute__((aligned(64))); /* bits: it sleeps, or is about to */
-	unsigned idlers;						  /* how many bits are up; a hint */
-	bool searching; /* a worker without work looks for some before it sleeps, or has just been woken to; exchanged */
+	uint64_t
+		resting[HD__WORKERS_MAX / 64]; /* bits: a spare that is not needed; it sleeps, or is about to (sched/spare.c) */
+	uint64_t away[HD__WORKERS_MAX /
+		      64];  /* bits: a worker that has lost its seat, because it is blocked in the kernel (likewise) */
+	unsigned idlers;    /* how many bits of `idle` are up; a hint */
+	unsigned searchers; /* how many workers search; a hint */
+	bool searching; /* a worker without work looks for some before it sleeps, or has just been woken to: none need be woken; exchanged */
 };
 
 void hd__board_init(struct hd__board *board);
@@ -41,7 +46,22 @@ struct hd_worker *hd__next_advert(struct hd_worker *w, struct hd_worker *v, int 
 
 /* w goes to sleep; is awake. */
 void hd__set_idle(struct hd_worker *w, bool idle);
+
+/* Every worker is idle, or rests. */
 bool hd__all_idle(struct hd__sched *sched);
+
+/* A spare rests, and may be taken out of the set of those that do; is awake. Of the second: whether it is still in the set. */
+void hd__set_resting(struct hd_worker *w);
+bool hd__rests(const struct hd_worker *w);
+bool hd__end_resting(struct hd_worker *w);
+
+/* Takes a spare that rests out of their set; false: it was not in it any more. The caller must raise its attention. */
+bool hd__claim_resting(struct hd_worker *w);
+
+/* w has lost its seat; has it again: whether it had been away. */
+void hd__set_away(struct hd_worker *w);
+bool hd__end_away(struct hd_worker *w);
+bool hd__is_away(const struct hd_worker *w);
 
 /* Takes an idle worker out of the set of idle ones; NULL when there is none. The caller must raise its attention. */
 struct hd_worker *hd__claim_idle(struct hd__sched *sched);
@@ -49,7 +69,7 @@ struct hd_worker *hd__claim_idle(struct hd__sched *sched);
 /* Wakes an idle worker to look for work, unless one is looking already. */
 void hd__wake_searcher(struct hd__sched *sched);
 
-/* A worker for something that any may do: an idle one, else the one that runs the lowest level. */
+/* A worker for something that any may do: an idle one, else the one that runs the lowest level; none that is away or has a floor, if there is another. */
 struct hd_worker *hd__some_worker(struct hd__sched *sched);
 
 /* Whether w is idle, or runs less than `level`. */

@@ -7,6 +7,7 @@
 
 #include "context.h"
 #include "os/thread.h"
+#include "sched/record.h"
 
 #define YIELDS 50	    /* rounds of so many tries, before a thread that must enter sleeps between two */
 #define CALM_MAX (1u << 20) /* entries without a visit after which a lane is biased, at most */
@@ -161,11 +162,22 @@ void hd__unvisit(struct hd_worker *v)
 		hd__wake_searcher(v->sched);
 }
 
+/* Whether the turns of w's processes since it last looked took twice as long as waking a worker would, on average: then what waits for
+ * one of them waits for long, and wakes cannot take more than half of the time. */
+static bool turns_are_long(struct hd_worker *w, uint64_t turn)
+{
+	struct hd__surplus *s = &w->surplus;
+	hd_time before = s->looked, now = hd__clock(w->sched);
+
+	s->looked = now;
+	return before != 0 && now - before > (hd_time)(turn - s->turn) * 2 * ld_rlx(&w->sched->wake_cost);
+}
+
 /* Something is ready behind the runner, and has been for a few calls: whether a worker should be woken to take it.
  *
  * If partners talk to each other, the runner waits soon, and the other one goes on here: waking a worker for that would tear them apart, and
- * cost a thousand switches. So a worker is woken when there was no switch since w last looked, or when more than one process was ready then
- * and is now. After how many calls it looks again, depends on whether the workers that were woken lately have found something
+ * cost a thousand switches. So a worker is woken when there was no switch since w last looked, when turns are long, or when more than one
+ * process was ready then and is now. While turns are long it looks at each call. Otherwise, after how many calls it looks again depends on whether the workers that were woken lately have found something
  * (sched->patience); and among partners that talk it looks seldom. For a runner that makes no calls the watcher looks; without one, a
  * worker is woken at once. */
 static bool is_surplus(struct hd_worker *w)
@@ -176,12 +188,13 @@ static bool is_surplus(struct hd_worker *w)
 	bool crowded = hd__runq_is_crowded(&w->runq), stays = turn == s->turn;
 	bool surplus = stays || (crowded && s->crowded) || !sched->watched;
 	unsigned patience = ld_rlx(&sched->patience);
+	bool idlers = ld_rlx(&sched->board.idlers) != 0, slow = idlers && !stays && turns_are_long(w, turn);
 
 	s->every = stays || crowded ? 1 : s->every < CALLS_MAX ? 2 * s->every : CALLS_MAX;
-	s->calls = !sched->watched ? 1 : patience > s->every ? patience : s->every;
+	s->calls = !sched->watched || slow ? 1 : patience > s->every ? patience : s->every;
 	s->crowded = crowded;
 	s->turn = turn;
-	return surplus && ld_rlx(&sched->board.idlers) != 0;
+	return (surplus || slow) && idlers;
 }
 
 void hd__leave_slowly(struct hd_worker *w)
@@ -212,12 +225,14 @@ bool hd__move_home(struct hd_process *p, struct hd_worker *w)
 {
 	uint64_t control = ld_acq(&p->control);
 
-	if (!hd__is_movable(p))
+	if (!hd__is_movable(p) ||
+	    (p->pins > 0 && hd__is_spare(w))) /* one that has yet to run, and is pinned then, had better not be so to a spare */
 		return false;
 	do
 		if (control & HD__NUDGED)
 			return false;
 	while (!cas_acq_rel(&p->control, &control, control | HD__MOVING)); /* pairs with change_word in life/steer.c */
+	hd__trace_event(w, HD__TRACED_MOVE, hd__pid(&w->sched->table, p), 0, ld_rlx(&p->home)->index);
 	st_rlx(&p->home, w);
 	and_acq_rel(&p->control, ~(uint64_t)HD__MOVING); /* a request after this sees its new home */
 	return true;
@@ -311,5 +326,34 @@ unsigned hd__take_half(struct hd_worker *w, struct hd_worker *v, uint64_t ripe)
 		hd__runq_push_tail(&w->runq, p);
 	}
 	hd__leave(w);
+	return n;
+}
+
+unsigned hd__give_away(struct hd_worker *v, struct hd_worker *x, int least, int most)
+{
+	unsigned n = 0, looks = LOOK_MAX;
+
+	if (!hd__visit(x, true))
+		return 0;
+	hd__runq_spill(&v->runq);
+	for (int l = v->runq.highest < most ? v->runq.highest : most;
+	     l >= least && l >= HD__PRIORITY_MIN && n < HALF_MAX && looks > 0; l--) {
+		struct hd_process *first = hd__runq_level(&v->runq, l)->head, *next;
+		for (struct hd_process *p = first; p != NULL && n < HALF_MAX && looks > 0; p = next) {
+			next = p->next;
+			if (!hd__move_home(p, x)) {
+				looks--;
+				continue;
+			}
+			bool ran = p == first && p->arrival == 0; /* as hd__runq_push_head has it */
+			hd__runq_remove(&v->runq, p);
+			if (ran)
+				hd__runq_push_head(&x->runq, p);
+			else
+				hd__runq_push_tail(&x->runq, p);
+			n++;
+		}
+	}
+	hd__unvisit(x);
 	return n;
 }

@@ -36,7 +36,8 @@ static inline bool hd__try_enter(struct hd_worker *w)
 {
 	if (!w->crowd)
 		return true;
-	st_late(&w->lane.held, 1); /* other CPUs may see it late; for those that care, see revoke. If the lane is not biased, no thread looks */
+	st_late(&w->lane.held,
+		1); /* other CPUs may see it late; for those that care, see revoke. If the lane is not biased, no thread looks */
 	if (likely(ld_rlx(&w->lane.bias) == HD__BIASED)) /* no other thread has been inside since this one was */
 		return true;
 	st_rel(&w->lane.held, 0);
@@ -65,7 +66,8 @@ static inline void hd__leave(struct hd_worker *w)
 	if (!w->crowd)
 		return;
 	int highest = w->runq.highest;
-	if (likely(w->lane.held && highest <= w->lane.advert && !ld_rlx(&w->lane.wanted) &&
+	/* `wanted` first: by then even a simulated thread, which sees its own late stores late, sees that it holds the lane. */
+	if (likely(!ld_rlx(&w->lane.wanted) && w->lane.held && highest <= w->lane.advert &&
 		   (highest == 0 || --w->surplus.calls != 0)))
 		st_rel(&w->lane.held, 0); /* pairs with revoke's acquire */
 	else
@@ -98,6 +100,10 @@ bool hd__move_home(struct hd_process *p, struct hd_worker *w);
 /* Inside w's lane: takes the best process of a level above `level` from the lanes of other workers. It is w's, ready and in no queue;
  * NULL when there is none. If a lane could not be visited, w's runner looks again at its next safe point. */
 struct hd_process *hd__take_better(struct hd_worker *w, int level);
+
+/* Inside v's lane: moves the processes of the levels from `least` to `most` that are ready there and may move to x's lane, 256 at most. Those at the head of their level
+ * because they ran last come to the head there. Returns how many; 0 also if x's lane could not be entered. */
+unsigned hd__give_away(struct hd_worker *v, struct hd_worker *x, int least, int most);
 
 /* Inside no lane: moves every second process that is ready in v's lane, arrived there before number `ripe`, and may move, the first
  * included, to w's. Returns how many. */

@@ -133,13 +133,12 @@ static inline struct hd_process *hd__runq_peek(struct hd__runq *q)
 
 static inline void hd__runq_remove(struct hd__runq *q, struct hd_process *p)
 {
-	struct hd__level *level = hd__runq_level(q, p->priority);
-
 	if (p == q->only) {
 		st_rlx(&q->only, NULL);
 		st_rlx(&q->highest, 0);
 		return;
 	}
+	struct hd__level *level = hd__runq_level(q, p->priority);
 	HD_ASSERT((p->prev == NULL ? level->head : p->prev->next) == p && (p->next == NULL ? level->tail : p->next->prev) == p,
 		  "a process was taken out of a run queue that it was not in");
 	if (p->prev == NULL)

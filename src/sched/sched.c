@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+#include "os/tls.h"
+#include "sched/record.h"
 #include "sched/switch.h"
 
 #define NOTES_MAX 64 /* times that the inbox is emptied in a row: the runner must get on too */
@@ -40,10 +42,14 @@ static hd_time after(hd_time now, hd_time ns)
 /* HD_RR and HD_IO only: the rest of its quantum, or a new one. */
 static void begin_quantum(struct hd_worker *w, struct hd_process *p)
 {
-	if (p->policy == HD_IO && ld_rlx(&w->attention) != 0)
-		return; /* an event is pending: it will give way to that soon enough */
+	bool eventful = p->policy == HD_IO && ld_rlx(&w->attention) != 0;
+
+	if (eventful != w->due.eventful)
+		st_rlx(&w->due.eventful, eventful);
+	if (eventful)
+		return; /* it will give way to that soon enough, or the watcher sees to it */
 	hd_time left = p->inner->quantum_left > 0 ? p->inner->quantum_left : w->sched->config.quantum;
-	w->due.quantum_end = after(hd__clock(w->sched), left);
+	st_rlx(&w->due.quantum_end, after(hd__clock(w->sched), left));
 	w->chores |= HD__END_QUANTUM;
 	hd__set_alarm(w);
 }
@@ -57,7 +63,7 @@ static void end_quantum(struct hd_worker *w)
 		hd_time left = me->state == HD_READY ? w->due.quantum_end - hd__clock(w->sched) : 0;
 		me->inner->quantum_left = left > 0 ? left : 0;
 	}
-	w->due.quantum_end = HD_FOREVER;
+	st_rlx(&w->due.quantum_end, HD_FOREVER);
 	w->chores &= ~(uint32_t)HD__END_QUANTUM;
 }
 
@@ -114,17 +120,54 @@ __attribute__((always_inline)) static inline bool start(struct hd_worker *w, str
 }
 
 /* The worker goes to the stack that carries `next`. */
-static void carry(struct hd_worker *w, struct hd__carried *next)
+__attribute__((noinline)) static void carry(struct hd_worker *w, struct hd__carried *next)
 {
 	if (hd__tells && w->current != NULL && w->current->pins > 0)
 		hd__publish(w); /* to other pinned processes of this thread, which may use its thread-local variables */
 	hd__carry(&w->carrier, next);
+	w->chores = next->tls != NULL ? w->chores | HD__CARRY : w->chores & ~(uint32_t)HD__CARRY;
+	if (unlikely(w->carrier.gone.tls != NULL)) { /* its process has ended */
+		hd__os_tls_drop(w->carrier.gone.tls);
+		w->carrier.gone.tls = NULL;
+	}
+}
+
+/* To the stack of `next`, which carries something. */
+__attribute__((noinline)) static void carry_process(struct hd_worker *w, struct hd_process *next)
+{
+	if (unlikely(next->nature & HD__OWN_TLS) && ld_rlx(&next->switches) == 0) { /* it begins */
+		if (!hd__carries)
+			hd__carried_init(&w->carrier, hd__carried_of(next), next->stack, hd__stack_size(next->stack_class));
+		hd__carried_of(next)->tls = w->sched->hooks.tls_of(next);
+	}
+	carry(w, hd__carried_of(next));
+	if (hd__tells)
+		w->sched->hooks.learn(next);
+}
+
+/* The runner, a behaviour that has cowns, leaves the worker. */
+__attribute__((noinline)) static void leave_with_cowns(struct hd_worker *w)
+{
+	w->chores &= ~(uint32_t)HD__HOLDS;
+	if (w->current != NULL && w->current->state == HD_WAITING)
+		w->sched->hooks.holder_waits(w, w->current);
+}
+
+/* The runner leaves the worker: its quantum ends, and its thread-local storage, if it has its own. What comes next may have none. */
+static void leave_laden(struct hd_worker *w)
+{
+	if (w->chores & HD__END_QUANTUM)
+		end_quantum(w);
+	if (w->chores & HD__CARRY)
+		carry(w, &w->carrier.own);
 }
 
 struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 {
-	if (w->chores & HD__END_QUANTUM)
-		end_quantum(w);
+	if (w->chores & HD__HOLDS)
+		leave_with_cowns(w);
+	if (w->chores & (HD__END_QUANTUM | HD__CARRY))
+		leave_laden(w);
 	if (next->chores & HD__START && !start(w, next)) {
 		/* Ending it may wake the process that is leaving, and is on this stack: that is done on the worker's. */
 		w->cannot_start = next;
@@ -132,13 +175,13 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next)
 	}
 	if (next->chores & HD__BEGIN_QUANTUM)
 		begin_quantum(w, next);
+	w->chores |= next->chores & HD__HOLDS;
+	if (unlikely(w->chores & HD__FLOOR && next->priority <= w->floor))
+		w->resched |= HD__BELOW_FLOOR;
 	if (w->chores & HD__ALARM_IS_LATE)
 		hd__set_alarm(w);
-	if (next->chores & HD__CARRY) {
-		carry(w, hd__carried_of(next));
-		if (hd__tells)
-			w->sched->hooks.learn(next);
-	}
+	if (unlikely(next->chores & HD__CARRY))
+		carry_process(w, next);
 	if (unlikely(w->chores & HD__RECORD))
 		hd__record(w, next, HD_RUNNING);
 	return next;
@@ -157,13 +200,24 @@ struct hd_process *hd__prepare(struct hd_worker *w, struct hd_process *next)
 	return unlikely((w->chores | next->chores) != 0) ? hd__do_chores(w, next) : next;
 }
 
+struct hd_process *hd__hand_over(struct hd_worker *w, struct hd_process *next)
+{
+	w->hands_over = true;
+	next = hd__prepare(w, next);
+	w->hands_over = false;
+	return next;
+}
+
 /* No process runs: the worker's own stack is next. */
 static void give_to_nobody(struct hd_worker *w)
 {
-	if (w->chores & HD__END_QUANTUM)
-		end_quantum(w);
+	if (w->chores & HD__HOLDS)
+		leave_with_cowns(w);
+	if (w->chores & (HD__END_QUANTUM | HD__CARRY))
+		leave_laden(w);
 	if (hd__carries)
 		carry(w, &w->carrier.own);
+	hd__trace_event(w, HD__TRACED_IDLE, 0, 0, 0);
 	w->current = NULL;
 	hd__set_level(w, 0);
 }
@@ -225,8 +279,10 @@ struct hd_process *hd__choose_slowly(struct hd_worker *w)
 
 	if (unlikely(w->chores & HD__CHOOSE_BY_DOOR))
 		next = w->sched->doors.choose(w);
-	else if (level != 0 && level != w->running_priority &&
-		 hd__set_level(w, level)) /* other workers must know first; then it looks at theirs */
+	else if (unlikely(w->chores & HD__FLOOR && level <= w->floor && w->running_priority != 0))
+		return NULL; /* on its own stack the worker gives away what need not run here */
+	else if (level != 0 && level != w->running_priority && hd__set_level(w, level) &&
+		 !(w->chores & HD__FLOOR)) /* other workers must know first; then it looks at theirs */
 		next = hd__take_better(w, level);
 	if (next == NULL)
 		next = hd__runq_take(&w->runq);
@@ -305,7 +361,7 @@ static void look_at_clock(struct hd_worker *w)
 
 	hd__expire(w, now);
 	if (now >= w->due.quantum_end) {
-		w->due.quantum_end = after(now, w->sched->config.quantum);
+		st_rlx(&w->due.quantum_end, after(now, w->sched->config.quantum));
 		w->resched |= HD__GO_TO_TAIL | HD__QUANTUM_OVER;
 	}
 	if (now >= w->due.stop_at)
@@ -333,7 +389,7 @@ void hd__apply_notes(struct hd_worker *w)
 	}
 }
 
-void hd__take_news(struct hd_worker *w)
+static void take_news(struct hd_worker *w)
 {
 	if (unlikely(w->resched & HD__CLOCK_DUE)) {
 		w->resched &= ~(uint32_t)HD__CLOCK_DUE;
@@ -350,14 +406,25 @@ void hd__take_news(struct hd_worker *w)
 		w->sched->hooks.look(w);
 	if (bits & HD__BETTER)
 		w->resched |= HD__LOOK_ELSEWHERE;
+	if (bits & HD__TRACE)
+		hd__trace_join(w);
 	if (bits & HD__OUTSIDE)
 		w->resched |= HD__POLL_DUE;
+	if (unlikely(bits & HD__SEAT))
+		hd__spare_settle(w);
 	if (bits & HD__SEARCH && w->current == NULL)
 		w->search.on = true;
 	else if (bits & HD__SEARCH) /* it has found something to run before it was told to search */
 		st_rel(&w->sched->board.searching, false);
 	if (bits & (HD__ALARM | HD__ASLEEP)) /* a worker that wakes from sleep may have due deadlines */
 		look_at_clock(w);
+}
+
+void hd__take_news(struct hd_worker *w)
+{
+	w->takes_news = true;
+	take_news(w);
+	w->takes_news = false;
 }
 
 /* What the runner does, once all that has come is taken in. */
@@ -378,6 +445,8 @@ static enum verdict judge(const struct hd_worker *w, const struct hd_process *me
 				       (w->sched->config.preempted == HD_PREEMPTED_TAIL && !(resched & HD__KEEP_PLACE))
 			       ? TO_TAIL
 			       : TO_HEAD;
+	if (unlikely(resched & HD__BELOW_FLOOR) && hd__is_movable(me))
+		return TO_HEAD; /* and then to another worker */
 	return best == me->priority && resched & HD__GO_TO_TAIL ? TO_TAIL : GO_ON;
 }
 
@@ -401,8 +470,10 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 	if (unlikely(me->chores & HD__BEGIN_QUANTUM && !(w->chores & HD__END_QUANTUM)))
 		begin_quantum(w, me); /* the event that it waited for has been taken in */
 	uint32_t resched = w->resched;
-	w->resched &= HD__AT_CALL | HD__POLL_DUE;
-	if (unlikely(resched & HD__LOOK_ELSEWHERE)) {
+	w->resched &= HD__AT_CALL | HD__POLL_DUE | HD__BELOW_FLOOR;
+	if (unlikely(w->chores & HD__FLOOR))
+		hd__spare_give(w);
+	else if (unlikely(resched & HD__LOOK_ELSEWHERE)) {
 		int best = w->runq.highest;
 		next = hd__take_better(w, best > me->priority || me->state != HD_RUNNING ? best : me->priority);
 	}
@@ -416,8 +487,10 @@ struct hd_worker *hd__attend(struct hd_worker *w)
 		bump(&w->stats.preemptions, preempted && !(w->chores & HD__CHOOSE_BY_DOOR));
 		if (resched & HD__QUANTUM_OVER) {
 			bump(&w->stats.expired_quanta, 1);
-			w->due.quantum_end = 0; /* nothing of it is left to keep */
+			st_rlx(&w->due.quantum_end, 0); /* nothing of it is left to keep */
 		}
+		if (preempted || resched & HD__QUANTUM_OVER)
+			hd__trace_event(w, HD__TRACED_PREEMPTED, hd__pid(&w->sched->table, me), preempted ? 0 : HD__TRACED_QUANTUM, 0);
 		hd__move(w, me, HD_READY);
 		if (verdict == TO_TAIL)
 			hd__runq_push_tail(&w->runq, me);
@@ -437,6 +510,28 @@ void hd__pass_by(void)
 	hd__leave(hd__safe_point(w));
 }
 
+/* A yield that something is in the way of: what has come is taken in first, and then the caller gives way once. Nothing is if the switch is merely
+ * traced: then it goes as fast as it can. */
+__attribute__((noinline)) static void yield_slowly(struct hd_worker *w)
+{
+	struct hd_process *me = w->current;
+
+	if ((ld_rlx(&w->attention) | w->resched) != 0 || w->chores != HD__RECORD || w->runq.highest != w->running_priority) {
+		w->resched |= HD__GO_TO_TAIL;
+		hd__leave(hd__attend(w));
+		return;
+	}
+	hd_time now = ld_rlx(&w->sched->now);
+	hd__move_at(w, me, HD_READY, now);
+	struct hd_process *next = hd__runq_rotate(&w->runq, me);
+	w->handoffs = 0;
+	if (likely(next->chores == 0))
+		hd__record(w, next, HD_RUNNING);
+	else
+		next = hd__do_chores(w, next);
+	hd__leave(likely(next != NULL) ? hd__switch(w, me, next, now) : hd__leave_idle(w, me));
+}
+
 int hd_yield(void)
 {
 	struct hd_worker *w = hd__self();
@@ -447,8 +542,7 @@ int hd_yield(void)
 	struct hd_process *me = w->current;
 	int highest = w->runq.highest;
 	if (unlikely((ld_rlx(&w->attention) | w->resched | w->chores) != 0 || highest > w->running_priority)) {
-		w->resched |= HD__GO_TO_TAIL; /* what has come is taken in first, and then it gives way once */
-		hd__leave(hd__attend(w));
+		yield_slowly(w);
 		return 0;
 	}
 	if (highest == w->running_priority) {

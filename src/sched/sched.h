@@ -29,6 +29,13 @@ static inline struct hd__inner *hd__inner_on(char *stack, unsigned size_class)
 	return (struct hd__inner *)hd__stack_top(stack, size_class) - 1;
 }
 
+/* A stack on which machines have their turns, and behaviours theirs, one after another, as calls. */
+struct hd__host {
+	char *stack;
+	struct hd__inner *inner; /* at its top */
+	unsigned size_class;
+};
+
 /* p, which has no stack, is given this one, and the inner block at its top. */
 static inline void hd__bind_stack(struct hd_process *p, char *stack, struct hd__inner *inner)
 {
@@ -144,12 +151,15 @@ struct hd_process *hd__do_chores(struct hd_worker *w, struct hd_process *next);
  * first. */
 struct hd_process *hd__prepare(struct hd_worker *w, struct hd_process *next);
 
+/* As hd__prepare, for a hand-off. */
+struct hd_process *hd__hand_over(struct hd_worker *w, struct hd_process *next);
+
 /* The hand-off happens. Returns p, or NULL when the worker must idle first. */
 static inline struct hd_process *hd__hand_off(struct hd_worker *w, struct hd_process *p)
 {
 	w->handoffs++;
 	bump(&w->stats.handoffs, 1);
-	return likely((w->chores | p->chores) == 0 && p->priority == w->running_priority) ? p : hd__prepare(w, p);
+	return likely((w->chores | p->chores) == 0 && p->priority == w->running_priority) ? p : hd__hand_over(w, p);
 }
 
 /* Every so many switches: if there are deadlines, the runner's next safe point looks at the clock without being told. */

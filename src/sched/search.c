@@ -25,9 +25,10 @@ void hd__end_search(struct hd_worker *w)
 struct hd_worker *hd__with_surplus(struct hd_worker *w, unsigned last)
 {
 	struct hd__sched *sched = w->sched;
+	unsigned n = hd__workers(sched);
 
-	for (unsigned i = 1; i <= sched->nworkers; i++) {
-		struct hd_worker *x = &sched->workers[(last + i) % sched->nworkers];
+	for (unsigned i = 1; i <= n; i++) {
+		struct hd_worker *x = &sched->workers[(last + i) % n];
 		if (x != w && ld_rlx(&x->runq.highest) != 0)
 			return x;
 	}
@@ -74,7 +75,7 @@ static bool find_something(struct hd_worker *w)
 	if (now < w->search.until && sched->watched)
 		return ld_rlx(&w->attention) != 0;
 	for (;;) {
-		if (v == NULL && (now < until || looks < sched->nworkers) && (v = hd__with_surplus(w, last)) != NULL) {
+		if (v == NULL && (now < until || looks < hd__workers(sched)) && (v = hd__with_surplus(w, last)) != NULL) {
 			looks++;
 			last = v->index;
 			since = now;
@@ -114,6 +115,13 @@ static bool finds_outside(struct hd_worker *w)
 	return ld_rlx(&w->runq.highest) != 0; /* a hint: another thread may visit the lane, and tells w then */
 }
 
+/* Whether one searches, and half as many as are awake. */
+static bool are_enough(struct hd__sched *sched)
+{
+	return ld_rlx(&sched->board.searching) &&
+	       2 * ld_rlx(&sched->board.searchers) >= sched->nregular - ld_rlx(&sched->board.idlers);
+}
+
 bool hd__search(struct hd_worker *w)
 {
 	struct hd__sched *sched = w->sched;
@@ -122,15 +130,15 @@ bool hd__search(struct hd_worker *w)
 	if (!w->crowd)
 		return false;
 	if (!woken) {
-		if ((w->search.luck == 0 && ++w->search.gloom % RARELY != 0) || ld_rlx(&sched->board.searching))
+		if ((w->search.luck == 0 && ++w->search.gloom % RARELY != 0) || are_enough(sched))
 			return false;
 		if (finds_outside(w))
 			return true;
-		if (xchg_acq(&sched->board.searching, true))
-			return false;
-		w->search.on = true;
+		w->search.on = !xchg_acq(&sched->board.searching, true);
 	}
+	add_rlx(&sched->board.searchers, 1);
 	bool found = find_something(w);
+	add_rlx(&sched->board.searchers, -1u);
 	hd__end_search(w);
 	if (found)
 		w->search.luck = HD__SEARCH_LUCK;

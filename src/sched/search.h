@@ -27,7 +27,7 @@ struct hd__search {
 		.luck = HD__SEARCH_LUCK, .ripe = HD__RIPE                                                                      \
 	}
 
-/* One worker at a time searches: one that finds something has the next one woken if there is more. A worker that has found nothing
+/* Half of the workers that are awake may search. One at a time is woken for it: one that finds something has the next one woken if there is more. A worker that has found nothing
  * for a while hardly tries. Returns whether there is something to do now. */
 bool hd__search(struct hd_worker *w);
 

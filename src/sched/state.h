@@ -24,7 +24,8 @@ static inline bool hd__may_move(unsigned from, unsigned to)
 	}
 }
 
-__attribute__((cold, noinline)) void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to);
+/* Tells doors.moved, and the trace (sched/record.c). */
+__attribute__((noinline)) void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to);
 
 /* By the thread that is inside the lane of w, p's home. Nothing of p is read by others on the strength of its state alone. `now` is the coarse
  * time, read once for all that happens in a switch. */
@@ -37,7 +38,7 @@ static inline void hd__move_at(struct hd_worker *w, struct hd_process *p, unsign
 	st_rel(&p->since, now);
 }
 
-/* As hd__move_at, of a process that is in the state `from`, when nothing is recorded: w->chores is 0, or hd__do_chores has recorded it. */
+/* As hd__move_at, of a process that is in the state `from`, when nothing is recorded: HD__RECORD is not up, or hd__do_chores has recorded it. */
 static inline void hd__move_unrecorded(struct hd_process *p, unsigned from, unsigned to, hd_time now)
 {
 	HD_ASSERT(p->state == from && hd__may_move(from, to), "a process changed state in a way that cannot be");

@@ -15,6 +15,9 @@
 #include "sched/watcher.h"
 
 #include "os/futex.h"
+#include "sched/blocked.h"
+#include "sched/preempt.h"
+#include "sched/record.h"
 #include "sched/sched.h"
 
 #define TICK HD_MS(10)
@@ -24,10 +27,11 @@
 #define EVENTS 64
 #define PAUSE_MIN HD_US(50)
 #define PAUSE_MAX HD__WATCHER_SLACK
+#define TRIES 1000 /* to stop a runner, each after the shortest pause; then less often: it may be in a library for long */
 
 static hd_time tick(struct hd__sched *sched)
 {
-	hd_time inside = sched->nworkers == 1 ? TICK : ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK_IF_CROWD;
+	hd_time inside = !hd__is_crowd(sched) ? TICK : ld_rlx(&sched->board.idlers) > 0 ? TICK_IF_IDLE : TICK_IF_CROWD;
 	hd_time outside = ld_rlx(&sched->io) != NULL ? sched->watcher.outside : TICK;
 	return inside < outside ? inside : outside;
 }
@@ -48,13 +52,19 @@ static hd_time look_again_at(struct hd__sched *sched, struct hd_worker *w, hd_ti
 	return alarm > now + watcher->pause ? alarm : now + watcher->pause;
 }
 
+/* Whether w's runner may have to be preempted: no need to wait whether it comes by a safe point. */
+static bool is_late(struct hd_worker *w)
+{
+	return ld_rlx(&w->sched->mixed) && hd__preempt_stays(w);
+}
+
 /* Tells the worker if its alarm is due. One that is due but was not there when we last looked is not worth it yet: the worker has
- * just looked at the clock, and may well do so again by itself. */
+ * just looked at the clock, and may well do so again by itself; unless its runner stays for long. */
 static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 {
 	hd_time alarm = ld_seq(&w->due.alarm);
 
-	if (alarm <= now && alarm == w->seen.alarm && !(ld_seq(&w->attention) & (HD__ASLEEP | HD__ALARM))) {
+	if (alarm <= now && (alarm == w->seen.alarm || is_late(w)) && !(ld_seq(&w->attention) & (HD__ASLEEP | HD__ALARM))) {
 		hd__raise(w, HD__ALARM);
 		watcher->pause = PAUSE_MIN;
 	}
@@ -62,7 +72,7 @@ static void look(struct hd__watcher *watcher, struct hd_worker *w, hd_time now)
 }
 
 /* Tells a busy worker that has not made enough switches to look outside by itself every millisecond. What happens to what a deaf one watches is
- * delivered here, if another worker can run the processes that this wakes. Returns whether the worker needs the watcher. */
+ * delivered here, if another worker, perhaps a spare, can run the processes that this wakes. Returns whether the worker needs the watcher. */
 static bool look_outside(struct hd__sched *sched, struct hd_worker *w)
 {
 	uint32_t attention = ld_seq(&w->attention);
@@ -74,7 +84,8 @@ static bool look_outside(struct hd__sched *sched, struct hd_worker *w)
 		return false;
 	if (!(attention & HD__OUTSIDE))
 		hd__raise(w, HD__OUTSIDE);
-	else if (switches == 0 && ld_rlx(&sched->board.idlers) > 0) {
+	else if (switches == 0 && hd__is_crowd(sched) &&
+		 (ld_rlx(&sched->board.idlers) > 0 || is_late(w) || hd__has_spares(sched))) {
 		sched->doors.poller->happened(sched, NULL, events, sched->doors.poller->wait(w, 0, events, EVENTS));
 		if (ld_seq(&w->attention) & HD__ASLEEP) /* meanwhile; and if its bell has rung, we have heard it in its place */
 			sched->doors.poller->wake(w);
@@ -88,7 +99,7 @@ static void look_outside_all(struct hd__sched *sched)
 	hd_time *pause = &sched->watcher.outside;
 	bool needed = false;
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		needed |= look_outside(sched, &sched->workers[i]);
 	*pause = needed ? TICK_IF_IDLE : *pause < TICK_IF_CROWD ? 2 * *pause : *pause;
 }
@@ -115,7 +126,7 @@ static void look_into_lane(struct hd__sched *sched, struct hd_worker *w, hd_time
 	uint32_t attention = ld_seq(&w->attention);
 	bool busy = !(attention & HD__ASLEEP), same = busy && ld_rlx(&w->stats.switches) == w->seen.switches;
 
-	if (same && attention & w->seen.attention & (HD__INBOX | HD__ALARM))
+	if (same && attention & (w->seen.attention | (is_late(w) ? HD__INBOX | HD__ALARM : 0)) & (HD__INBOX | HD__ALARM))
 		visit(sched, w, now);
 	if (busy && ld_rlx(&w->runq.highest) != 0 && hd__runq_is_ripe(&w->runq, w->seen.arrivals))
 		hd__wake_searcher(sched);
@@ -128,7 +139,7 @@ static hd_time look_again(struct hd__sched *sched, hd_time now)
 {
 	hd_time until = HD_FOREVER;
 
-	for (unsigned i = 0; i < sched->nworkers; i++) {
+	for (unsigned i = 0; i < hd__workers(sched); i++) {
 		hd_time t = look_again_at(sched, &sched->workers[i], now);
 		if (t < until)
 			until = t;
@@ -142,6 +153,7 @@ static void *watch(void *arg)
 	struct hd__watcher *watcher = &sched->watcher;
 	hd_time asked = 0;
 
+	hd__os_thread_punctual();
 	for (;;) {
 		uint32_t kicks = ld_acq(&watcher->kicks);
 		if (ld_acq(&watcher->stop))
@@ -149,28 +161,42 @@ static void *watch(void *arg)
 		if (unlikely(xchg_acq(&watcher->quit, false)))
 			sched->hooks.quit(sched);
 		hd_time now = hd__clock(sched);
-		for (unsigned i = 0; i < sched->nworkers; i++)
+		hd_time trace = hd__trace_look(sched, now);
+		for (unsigned i = 0; i < hd__workers(sched); i++)
 			look(watcher, &sched->workers[i], now);
 		if (ld_rlx(&sched->io) != NULL)
 			look_outside_all(sched);
-		if (sched->nworkers > 1)
-			for (unsigned i = 0; i < sched->nworkers; i++)
+		if (hd__is_crowd(sched))
+			for (unsigned i = 0; i < hd__workers(sched); i++)
 				look_into_lane(sched, &sched->workers[i], now);
 		bool searching = ld_rlx(&sched->board.searching);
 		if (searching &&
 		    watcher->searching) /* its holder may be deaf, or have lost its CPU; two searchers do no harm */
 			st_rel(&sched->board.searching, false);
 		watcher->searching = searching;
-		if (sched->nworkers > 1 && now >= asked + TICK) { /* daemons may keep all workers busy */
+		if (hd__is_crowd(sched) && now >= asked + TICK) { /* daemons may keep all workers busy */
 			asked = now;
 			sched->hooks.over(sched);
 		}
-		hd_time until = look_again(sched, now);
+		if (unlikely(sched->config.warn_blocked))
+			hd__blocked_look(sched, now);
+		enum hd__preempt_found found = hd__preempt_look(sched, now);
+		watcher->tries = found == HD__PREEMPT_SENT ? watcher->tries + 1 : 0;
+		if (found == HD__PREEMPT_SENT && watcher->tries <= TRIES)
+			watcher->pause =
+				PAUSE_MIN; /* a runner inside a library can be stopped only while it is back in the program's code: often is soon */
+		hd_time until = look_again(sched, now), again = hd__spare_look(sched, now);
+		if (again < until)
+			until = again;
+		if (found != HD__PREEMPT_NONE && now + watcher->pause < until)
+			until = now + watcher->pause;
+		if (trace < until)
+			until = trace;
 		st_seq(&watcher->until, until);
 		if (look_again(sched, now) < until)
 			continue; /* a worker became busy, or its alarm earlier, before it could see until when we sleep */
-		for (unsigned i = 0; i < sched->nworkers; i++)
-			sched->workers[i].seen.switches = ld_rlx(&sched->workers[i].stats.switches);
+		for (unsigned i = 0; i < hd__workers(sched); i++)
+			st_rlx(&sched->workers[i].seen.switches, ld_rlx(&sched->workers[i].stats.switches));
 		hd__os_futex_wait(&watcher->kicks, kicks, until);
 		st_seq(&watcher->until, 0); /* awake: whatever a worker stores now will be seen */
 		if (2 * watcher->pause <= PAUSE_MAX)

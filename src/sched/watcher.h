@@ -12,16 +12,28 @@ struct hd__sched;
 /* What the watcher saw of a worker when it last looked. */
 struct hd__seen {
 	hd_time alarm;
-	uint64_t switches, arrivals;
+	uint64_t switches; /* (*) */
+	uint64_t arrivals;
+	hd_time cpu_time; /* of its thread, if its runner stays (sched/preempt.c); 0: unknown */
 	uint32_t attention;
 };
 
+/* Since when a worker has had the same runner, and has not been seen to compute (sched/blocked.c). */
+struct hd__stay {
+	uint64_t switches;
+	hd_time since, cpu_time;
+	bool told; /* that it is blocked */
+};
+
 struct hd__watcher {
-	hd_time until;	 /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
-	uint32_t kicks;	 /* the futex word */
-	hd_time pause;	 /* its own */
-	hd_time outside; /* its own: at most so long between two looks at workers that watch something outside */
-	bool searching;	 /* board.searching was up at its last look; its own */
+	hd_time until;	     /* it sleeps until then; written by it alone, read by workers, both seq_cst (see watcher.c) */
+	uint32_t kicks;	     /* the futex word */
+	hd_time pause;	     /* its own */
+	unsigned tries;	     /* its own: looks in a row at which a runner was sent a signal (sched/preempt.c) */
+	hd_time outside;     /* its own: at most so long between two looks at workers that watch something outside */
+	hd_time vigil;	     /* its own: a worker was blocked not long before this (sched/spare.c) */
+	hd_time start_again; /* its own: no kernel thread is started before (sched/spare.c) */
+	bool searching;	     /* board.searching was up at its last look; its own */
 	uint32_t
 		visits; /* to lanes: begun and ended, so that it is odd while one is on; written by it alone, read by workers, seq_cst */
 	bool quit; /* SIGQUIT has come; set by a signal handler on any thread */

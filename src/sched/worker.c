@@ -9,6 +9,8 @@
 
 #include "context.h"
 #include "os/signal.h"
+#include "sched/preempt.h"
+#include "sched/record.h"
 #include "sched/sched.h"
 #include "sched/search.h"
 #include "sched/state.h"
@@ -41,13 +43,13 @@ bool hd__nobody_counts(struct hd__sched *sched, int *hold)
 {
 	uint64_t ends = 0, births = 0;
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		ends += ld_acq(
 			&sched->workers[i].stats.ends); /* pairs with hd__end: what an ended process has begun is visible */
 	/* The hold is read between the two, at a moment when no process counted, if none did: the last one may have raised it and ended,
 	 * and a thread may lower it when it has spawned one. */
 	*hold = ld_seq(&sched->hold);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		births += ld_acq(&sched->workers[i].stats.births);
 	return births + ld_seq(&sched->births) == ends;
 }
@@ -57,9 +59,9 @@ bool hd__awaits_outside(struct hd__sched *sched)
 {
 	uint64_t back = 0, outside = 0;
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		back += ld_acq(&sched->workers[i].back);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		outside += ld_acq(&sched->workers[i].outside);
 	return outside != back;
 }
@@ -68,9 +70,9 @@ bool hd__nobody_lives(struct hd__sched *sched)
 {
 	uint64_t ended = 0, spawned = 0;
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		ended += ld_acq(&sched->workers[i].stats.ended);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		spawned += ld_acq(&sched->workers[i].stats.spawned);
 	return spawned + ld_seq(&sched->sent) == ended;
 }
@@ -82,6 +84,8 @@ void hd__raise(struct hd_worker *w, uint32_t bit)
 	if (before & HD__ASLEEP) {
 		st_rlx(&w->raised_at, hd__clock(w->sched));
 		w->sched->doors.poller->wake(w);
+	} else if (unlikely(ld_rlx(&w->sched->mixed)) && w->sched->watched && hd__preempt_stays(w)) {
+		hd__watcher_need(&w->sched->watcher, 0); /* it may have to be preempted */
 	}
 }
 
@@ -92,30 +96,6 @@ void hd__post(struct hd_worker *w, struct hd_note *note)
 	 * not do: the thread that filled it may have lost its CPU before raising the bit. */
 	if (!(ld_seq(&w->attention) & HD__INBOX))
 		hd__raise(w, HD__INBOX);
-}
-
-/* The highest level in a run queue, found the long way. */
-static unsigned highest_in(struct hd__runq *q)
-{
-	if (q->only != NULL)
-		return q->only->priority;
-	for (int priority = HD__PRIORITY_MAX; priority >= HD__PRIORITY_MIN; priority--)
-		if (hd__runq_level(q, priority)->head != NULL)
-			return (unsigned)priority;
-	return 0;
-}
-
-void hd__record(struct hd_worker *w, struct hd_process *p, unsigned to)
-{
-	hd__trace_record(w->sched->doors.trace,
-			 (struct hd__event){ .when = hd__clock(w->sched),
-					     .pid = hd__pid(&w->sched->table, p),
-					     .from = p->state,
-					     .to = (uint8_t)to,
-					     .why = p->why,
-					     .level = p->priority,
-					     .eligible = to == HD_RUNNING ? (uint8_t)highest_in(&w->runq) : 0,
-					     .worker = (uint16_t)w->index });
 }
 
 static bool timer_is_live(void *context, uint64_t order)
@@ -132,16 +112,19 @@ int hd__worker_init(struct hd_worker *w, struct hd__sched *sched, unsigned index
 {
 	*w = (struct hd_worker){ .sched = sched,
 				 .index = index,
-				 .crowd = sched->nworkers > 1,
+				 .crowd = hd__is_crowd(sched),
+				 .floor = index >= sched->nregular ? HD__RESTS : 0,
 				 .surplus = { .calls = 1, .every = 1 },
 				 .search = HD__SEARCH_INIT,
 				 .lane = { .calm = sched->calm, .calm_after = sched->calm } };
 	hd__set_level(w, 0);
-	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (sched->doors.trace != NULL ? HD__RECORD : 0);
+	w->chores = (sched->doors.choose != NULL ? HD__CHOOSE_BY_DOOR : 0) | (sched->doors.moved != NULL ? HD__RECORD : 0);
+	if (!hd__is_spare(w))
+		hd__trace_join(w);
 	w->due.quantum_end = w->due.stop_at = w->due.alarm = HD_FOREVER;
-	w->dispatched = hd__clock(sched);
+	w->dispatched = w->begun = hd__clock(sched);
 	uint32_t owners = sched->table.capacity + HD__AFTERS_MAX(&sched->table);
-	return hd__timers_init(&w->timers, owners, index, sched->nworkers, timer_is_live, sched);
+	return hd__timers_init(&w->timers, owners, index, sched->room, timer_is_live, sched);
 }
 
 void hd__worker_fini(struct hd_worker *w)
@@ -161,8 +144,11 @@ static void learn_wake_cost(struct hd_worker *w)
 
 static void deliver(struct hd_worker *w, const struct hd__happening *events, int n)
 {
-	if (n > 0)
+	if (n > 0) {
+		w->takes_news = true;
 		w->sched->doors.poller->happened(w->sched, w, events, n);
+		w->takes_news = false;
+	}
 }
 
 __attribute__((noinline)) void hd__look_outside(struct hd_worker *w)
@@ -216,6 +202,23 @@ static void cool(struct hd_worker *w)
 				return;
 }
 
+/* w, which sleeps soon, is among the idle workers, or, a spare that is not needed, among those that rest; is no more. */
+static void lie_down(struct hd_worker *w, bool rests)
+{
+	if (rests)
+		hd__spare_lies_down(w);
+	else
+		hd__set_idle(w, true);
+}
+
+static void get_up(struct hd_worker *w, bool rests)
+{
+	if (rests)
+		hd__spare_gets_up(w);
+	else
+		hd__set_idle(w, false);
+}
+
 /* Nothing is ready here, and `first` is the first deadline; outside the lane. Returns false when the runtime is over. */
 static bool idle(struct hd_worker *w, hd_time first)
 {
@@ -223,15 +226,19 @@ static bool idle(struct hd_worker *w, hd_time first)
 	struct hd__happening events[EVENTS];
 	int n = 0;
 
-	if (ld_rlx(&w->attention) != 0 || hd__search(w))
+	bool rests = w->floor == HD__RESTS;
+	if (ld_rlx(&w->attention) != 0 || (!rests && hd__search(w)))
 		return true;
 	bump(&w->stats.idles, 1);
+	hd_time since = sched->watched ? hd__clock(sched) : ld_rlx(&sched->now);
+	st_rlx(&w->idle, w->idle - since);
 	hd__rest(w);
-	hd__set_idle(w, true);
+	lie_down(w, rests);
 	/* A thread that has something for us from here on sees that we are idle. What became ready in other lanes before: the watcher
 	 * looks at that, or, without one, we do. */
-	if (!sched->watched && w->crowd && hd__with_surplus(w, w->index) != NULL) {
+	if (!sched->watched && !rests && w->crowd && hd__with_surplus(w, w->index) != NULL) {
 		hd__set_idle(w, false);
+		st_rlx(&w->idle, w->idle + since);
 		w->search.on = !xchg_acq(&sched->board.searching, true);
 		return true;
 	}
@@ -250,12 +257,15 @@ static bool idle(struct hd_worker *w, hd_time first)
 	}
 	/* Awake again, and seen to be: from here on the watcher looks after our deadlines, and keeps the coarse time. If it was
 	 * fast asleep, it must be woken for that: a system call, after an idle time of at least its tick. */
-	hd__set_idle(w, false);
+	get_up(w, rests);
+	hd__trace_hear(sched);
 	hd__enter(w);
+	hd__trace_event(w, HD__TRACED_AWAKE, 0, 0, 0);
 	hd__take_news(w);
 	deliver(w, events, n);
 	hd__leave(w);
-	w->dispatched = ld_rlx(&sched->now);
+	w->dispatched = ld_rlx(&sched->now); /* exact: it has just slept, and looked at the clock */
+	st_rlx(&w->idle, w->idle + (w->dispatched > since ? w->dispatched : since));
 	hd_time alarm = ld_rlx(&w->due.alarm);
 	hd__watcher_need(&sched->watcher, alarm < HD__BUSY ? alarm : HD__BUSY);
 	return until != 0;
@@ -266,7 +276,10 @@ void hd__worker_run(struct hd_worker *w)
 	hd__set_self(w);
 	w->errno_location = &errno;
 	hd__carrier_init(&w->carrier, !w->crowd);
+	if (hd__is_spare(w))
+		hd__spare_begins(w);
 	hd__enter(w);
+	hd__trace_join(w); /* a spare may begin while others are traced */
 	while (!w->due.over) {
 		if (unlikely(w->cannot_start != NULL)) {
 			struct hd_process *p = w->cannot_start;
@@ -283,6 +296,11 @@ void hd__worker_run(struct hd_worker *w)
 			hd__leave(w);
 			hd__look_outside(w);
 			hd__enter(w);
+		}
+		if (unlikely(w->chores & HD__FLOOR)) {
+			hd__spare_keep_floor(w);
+			if (ld_rlx(&w->attention) != 0)
+				continue; /* it may be what keeps a process from being given away */
 		}
 		if (w->runq.highest != 0) {
 			hd__end_search(w);

@@ -44,7 +44,7 @@ static ssize_t attempt(struct hd__op *op, enum hd__how how)
 /* Other workers block the signals soon: at their next safe point, or now if they sleep. */
 static void tell_workers(struct hd__sched *sched)
 {
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		hd__raise(&sched->workers[i], HD__OUTSIDE);
 }
 

@@ -261,6 +261,8 @@ bool hd__sim_is_served(void)
 	return mode == SERVED;
 }
 
+void (*hd__sim_leaves)(void);
+
 void hd__sim_leave(void)
 {
 	static const char *const why[] = {
@@ -271,6 +273,8 @@ void hd__sim_leave(void)
 		[HD__SIM_ASTRAY] = "the plan was made for another program: it names a choice that there is not",
 	};
 
+	if (hd__sim_leaves != NULL)
+		hd__sim_leaves();
 	if (mode == SERVED)
 		_exit(0);
 	hd__complain("heddle: simulation: %s\n", why[hd__sim_page->result.verdict]);

@@ -26,7 +26,8 @@ extern const struct hd__clock hd__sim_clock;
 /* What hd_run runs with instead of the usual doors. `vary`: the program does not say how many workers it wants. */
 const struct hd__doors *hd__sim_doors(bool vary);
 
-/* The run cannot go on, and its verdict is told. Does not return. */
+/* The run cannot go on, and its verdict is told; hd__sim_leaves, if it is not NULL, is called. Does not return. */
+extern void (*hd__sim_leaves)(void);
 void hd__sim_leave(void);
 
 #endif

@@ -27,7 +27,10 @@ struct hd__loans {
 int hd__loans_init(struct hd__sched *sched)
 {
 	sched->loans = hd__os_reserve(sched->table.capacity * sizeof *sched->loans, 0);
-	return sched->loans == NULL ? -ENOMEM : 0;
+	if (sched->loans == NULL)
+		return -ENOMEM;
+	hd__os_dump_first(sched->loans, sched->table.capacity * sizeof *sched->loans);
+	return 0;
 }
 
 void hd__loans_fini(struct hd__sched *sched)

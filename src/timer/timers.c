@@ -32,6 +32,7 @@ int hd__timers_init(struct hd__timers *t, uint32_t owners, unsigned index, unsig
 	char *base = hd__os_reserve((t->capacity + 4) * sizeof *t->heap, 0);
 	if (base == NULL)
 		return -ENOMEM;
+	hd__os_dump_first(base, (t->capacity + 4) * sizeof *t->heap);
 	t->heap = (struct hd__timer *)base + 2;
 	return 0;
 }

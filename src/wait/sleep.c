@@ -11,6 +11,8 @@ hd_time hd_now(void)
 
 	if (w == NULL)
 		return hd__plain_clock->now(hd__plain_clock);
+	if (unlikely(ld_rlx(&w->current->control) & HD__LOGGED))
+		return -ENOTSUP;
 	hd__pass_by(); /* a loop that waits for a time gives way to others */
 	return hd__clock(w->sched);
 }

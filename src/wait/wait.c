@@ -14,22 +14,11 @@
 #include "base/assert.h"
 #include "os/futex.h"
 #include "sched/gate.h"
+#include "sched/record.h"
 
 #define BATCH 32 /* waiters that one holder of a queue's lock claims */
 
 unsigned char hd__forks;
-
-void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place)
-{
-	x->next = NULL;
-	x->prev = q->tail;
-	if (likely(q->tail == NULL))
-		q->head = x;
-	else
-		q->tail->next = x;
-	q->tail = x;
-	x->place = (uint8_t)place;
-}
 
 static void link_ahead(struct hd_waitq *q, struct hd_waiter *x)
 {
@@ -152,10 +141,12 @@ void hd__unpark_elsewhere(struct hd_worker *w, struct hd_waiter *x)
 	p->wake.apply = apply_wake;
 	struct hd_worker *home = ld_rlx(&p->home);
 	if (w != NULL) {
+		hd__trace_event(w, HD__TRACED_WAKE, hd__pid(&w->sched->table, p), 0, hd__trace_source(w));
 		hd__post(home, &p->wake);
 		return;
 	}
 	hd__gate_enter_surely();
+	hd__trace_outside(home->sched, HD__TRACED_WAKE, hd__pid(&home->sched->table, p), 0);
 	if (hd__visit(home, false)) { /* the caller may hold the lock of a condition: no more than a try */
 		hd__wake_here(home, p);
 		hd__unvisit(home);
@@ -181,7 +172,18 @@ void hd__unpark_later(struct hd_worker *w, struct hd_waiter *x)
 		return;
 	}
 	p->wake.apply = apply_wake;
+	if (w != NULL)
+		hd__trace_event(w, HD__TRACED_WAKE, hd__pid(&w->sched->table, p), 0, hd__trace_source(w));
 	hd__post(ld_rlx(&p->home), &p->wake);
+}
+
+uint64_t hd__waits_for(const struct hd_process *p)
+{
+	const struct hd_waiter *x = p->waiter;
+
+	if (p->why >= HD_WAIT_FD_READ && p->why <= HD_WAIT_FILE_LOCK)
+		return x != NULL ? x->number : 0;
+	return x != NULL ? (uintptr_t)x->queue : 0;
 }
 
 static inline bool come_home(struct hd_worker *w, struct hd_waiter *x)
@@ -368,7 +370,7 @@ int hd__heed(void)
 
 	hd__learn(me);
 	if (outcome == HD__WAITING)
-		return 0;
+		return ld_rlx(&me->control) & HD__LOGGED ? -ENOTSUP : 0;
 	if (outcome == HD__TERMINATED || me->inner->unwinds)
 		w->sched->hooks.unwind(me, outcome == HD__TERMINATED ? HD_END_KILLED : HD_END_CANCELLED);
 	return -ECANCELED;
@@ -401,8 +403,12 @@ static inline uint64_t set_deadline(struct hd_worker *w, struct hd_process *me, 
 	return HD__TIMER_NUMBER(order) << HD__WAIT_BITS;
 }
 
-/* The wait of `me`, outside its lane, has not been granted. */
-__attribute__((noinline)) static int failed(struct hd_process *me, enum hd__outcome outcome)
+uint64_t hd__set_deadline(struct hd_worker *w, struct hd_process *me, hd_time until)
+{
+	return set_deadline(w, me, until);
+}
+
+int hd__wait_failed(struct hd_process *me, enum hd__outcome outcome)
 {
 	HD_ASSERT(outcome != HD__WAITING, "a process was woken from a wait that is not over");
 	return outcome >= HD__CANCELLED ? give_up(me, outcome, me->rules) : result_of(outcome);
@@ -410,8 +416,7 @@ __attribute__((noinline)) static int failed(struct hd_process *me, enum hd__outc
 
 /* The caller's wait has been set up: releases the lock of `q`, if that is not NULL, and gives the worker away until the wait is decided. */
 __attribute__((always_inline)) static inline int sleep(struct hd_worker *w, struct hd_process *me, struct hd_waitq *q,
-						       enum hd_wait why, unsigned rules, bool boosts,
-						       struct hd_process *next)
+						       enum hd_wait why, unsigned rules, bool boosts, struct hd_process *next)
 {
 	st_rlx(&me->why, (uint8_t)why);
 	st_rlx(&me->rules, (uint8_t)rules);
@@ -426,24 +431,21 @@ __attribute__((always_inline)) static inline int sleep(struct hd_worker *w, stru
 		w->handoffs = 0;
 	}
 	w = likely(next != NULL) ? hd__switch(w, me, next, now) : hd__leave_idle(w, me);
-
-	st_rlx(&me->waiter, NULL);
-	hd__leave(w);
-	enum hd__outcome outcome = hd__outcome(ld_acq(&me->wait)); /* pairs with hd__decide's release */
-	return likely(outcome == HD__GRANTED) ? 0 : failed(me, outcome);
+	return hd__awake(w, me);
 }
 
-/* Under the lock of q: the caller is about to wait there, and can be claimed when the lock is released. */
+/* As hd__waitq_join; `ahead`: at the place in q that x says. */
 __attribute__((always_inline)) static inline void join(struct hd_worker *w, struct hd_process *me, struct hd_waitq *q,
 						       struct hd_waiter *x, bool ahead)
 {
+	if (likely(!ahead)) {
+		hd__waitq_join(w, me, q, x);
+		return;
+	}
 	x->process = me;
 	x->home = w;
 	hd__leaves_stack(me);
-	if (unlikely(ahead))
-		link_ahead(q, x);
-	else
-		hd__waitq_link(q, x, HD__LINKED);
+	link_ahead(q, x);
 	st_rlx(&me->waiter, x);
 }
 

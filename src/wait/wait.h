@@ -191,7 +191,17 @@ static inline struct hd_waiter *hd__waitq_claim_here(struct hd_worker *w, struct
 bool hd__waitq_claim_one(struct hd_worker *w, struct hd_waitq *q, struct hd_waiter *x, enum hd__outcome outcome);
 
 /* Under the lock: x joins the queue, at its tail; takes it out. */
-void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place);
+static inline void hd__waitq_link(struct hd_waitq *q, struct hd_waiter *x, enum hd__place place)
+{
+	x->next = NULL;
+	x->prev = q->tail;
+	if (likely(q->tail == NULL))
+		q->head = x;
+	else
+		q->tail->next = x;
+	q->tail = x;
+	x->place = (uint8_t)place;
+}
 void hd__waitq_unlink(struct hd_waitq *q, struct hd_waiter *x);
 
 /* Under the lock: the waiters do not exist any more (in a forked child). */
@@ -228,6 +238,9 @@ static inline void hd__end_wait(struct hd_worker *w, struct hd_process *p)
 /* p's wait is over, and it is suspended, or (`for_good`) will never run again. Inside its home's lane; no locks are held (a hook of
  * sched/). */
 void hd__wait_stalled(struct hd_worker *w, struct hd_process *p, bool for_good);
+
+/* What p, which is about to wait, waits for: a descriptor, or the address of a queue; 0: neither (a hook of sched/). */
+uint64_t hd__waits_for(const struct hd_process *p);
 
 /* Then it is ready. */
 static inline void hd__wake_here(struct hd_worker *w, struct hd_process *p)
@@ -304,20 +317,22 @@ static inline enum hd__outcome hd__called_off(const struct hd_process *p, uint64
 	return rules & HD__NO_CANCEL ? HD__WAITING : HD__CANCELLED;
 }
 
-/* The caller, outside its lane, does what was asked of it: returns 0; -ECANCELED; does not return when it must end. */
+/* The caller, outside its lane, does what was asked of it: returns 0; -ECANCELED; -ENOTSUP in a behaviour of a log; does not return when it must end. */
 int hd__heed(void);
 
-/* Whether something was asked of the runner that this call must heed; a mere try heeds nothing. */
+/* Whether something was asked of the runner that this call must heed; a mere try heeds nothing. A behaviour of a log may not even try. */
 static inline bool hd__must_heed(struct hd_worker *w, hd_time until)
 {
-	return w != NULL && unlikely(ld_rlx(&w->current->control) & (HD__DOOMED | HD__CANCEL)) && until > 0;
+	if (w == NULL || likely(!(ld_rlx(&w->current->control) & (HD__DOOMED | HD__CANCEL | HD__LOGGED))))
+		return false;
+	return until > 0 || ld_rlx(&w->current->control) & HD__LOGGED;
 }
 
-/* As hd__heed, for a caller inside its lane, *w: it is left meanwhile, and for good if the answer is -ECANCELED. */
+/* As hd__heed, for a caller inside its lane, *w: it is left meanwhile, and for good if the answer is not 0. */
 int hd__heed_inside(struct hd_worker **w);
 
 /* Where a call begins that may wait: a safe point, and unless it is a mere try a cancellation point. *w is the caller's worker, its
- * lane entered; NULL on a plain thread. Returns 0; -ECANCELED, or -EINVAL when `until` is a duration, and the lane is left; does not return
+ * lane entered; NULL on a plain thread. Returns 0; -ECANCELED, -ENOTSUP, or -EINVAL when `until` is a duration, and the lane is left; does not return
  * when the caller must end. A duration is found whether or not the call would have to sleep: the mistake shows in the first test. */
 __attribute__((always_inline)) static inline int hd__begin_wait(struct hd_worker **w, hd_time until)
 {
@@ -376,6 +391,43 @@ __attribute__((always_inline)) static inline bool hd__begin_wait_at_once(struct 
 {
 	return likely(w != NULL && !hd__must_heed(w, HD_FOREVER)) && hd__begin_at_once(w, q, until);
 }
+
+/* Under the lock of q: the runner is about to wait there, and can be claimed when the lock is released. */
+__attribute__((always_inline)) static inline void hd__waitq_join(struct hd_worker *w, struct hd_process *me, struct hd_waitq *q,
+								 struct hd_waiter *x)
+{
+	x->process = me;
+	x->home = w;
+	hd__leaves_stack(me);
+	hd__waitq_link(q, x, HD__LINKED);
+	st_rlx(&me->waiter, x);
+}
+
+/* What hd__park returns when the wait of `me`, outside its lane, has not been granted. */
+int hd__wait_failed(struct hd_process *me, enum hd__outcome outcome);
+
+/* The wait of `me` is over, and it runs again, inside the lane of w: leaves the lane. Returns what hd__park does. */
+__attribute__((always_inline)) static inline int hd__awake(struct hd_worker *w, struct hd_process *me)
+{
+	st_rlx(&me->waiter, NULL);
+	hd__leave(w);
+	enum hd__outcome outcome = hd__outcome(ld_acq(&me->wait)); /* pairs with hd__decide's release */
+	return likely(outcome == HD__GRANTED) ? 0 : hd__wait_failed(me, outcome);
+}
+
+/* As hd__begin_wait, if the caller is a process, and nothing is in the way: its lane is entered. False: nothing has been done. */
+__attribute__((always_inline)) static inline bool hd__begin_quietly(struct hd_worker *w, hd_time until)
+{
+	if (unlikely(w == NULL || hd__must_heed(w, HD_FOREVER) || hd__is_duration(until) || !hd__try_enter(w)))
+		return false;
+	if (likely((ld_rlx(&w->attention) | w->resched) == 0 && w->runq.highest <= w->running_priority))
+		return true;
+	hd__step_out(w);
+	return false;
+}
+
+/* A new deadline of the runner, inside its lane: what is to be put into its wait word. The worker has a chore then, perhaps. */
+uint64_t hd__set_deadline(struct hd_worker *w, struct hd_process *me, hd_time until);
 
 /* Right after hd__begin_wait. Waits in `q`, whose lock the caller holds, and releases it when the caller can be claimed. `w` is
  * the caller's worker, whose lane is entered, NULL on a plain thread; afterwards it may be another, and no lane is entered. Returns 0 when granted, -ETIMEDOUT, -EPIPE when closed, -ECANCELED; does not return when

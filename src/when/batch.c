@@ -15,7 +15,6 @@ struct batch {
 	size_t n, ntickets;
 	struct hd__making *makings;
 	struct hd__behaviour **behaviours;
-	struct hd_process **blocks;
 	struct hd__ticket **tickets; /* of all, by cown, and for one cown by behaviour */
 };
 
@@ -34,8 +33,7 @@ static int prepare(struct batch *batch, const struct hd_when *whens, size_t n)
 
 	batch->makings = hd__os_alloc(n * sizeof *batch->makings);
 	batch->behaviours = hd__os_alloc(n * sizeof *batch->behaviours);
-	batch->blocks = hd__os_alloc(n * sizeof *batch->blocks);
-	if (batch->makings == NULL || batch->behaviours == NULL || batch->blocks == NULL)
+	if (batch->makings == NULL || batch->behaviours == NULL)
 		return -ENOMEM;
 	for (; batch->n < n && err == 0; batch->n++) {
 		struct hd__behaviour *b = NULL;
@@ -68,21 +66,18 @@ static void dispose(struct batch *batch, bool made)
 		hd__behaviour_unmake(batch->behaviours[i]);
 	hd__os_free(batch->makings);
 	hd__os_free(batch->behaviours);
-	hd__os_free(batch->blocks);
 	hd__os_free(batch->tickets);
 }
 
-/* Blocks for all, or for none. */
-static int take_blocks(struct hd__caller caller, struct batch *batch)
+/* Blocks for all, or for none that has had none. */
+static int embody_all(struct hd__caller caller, struct batch *batch)
 {
-	int err = 0;
-
 	for (size_t i = 0; i < batch->n; i++) {
-		batch->blocks[i] = hd__guest_take(caller, &err);
-		if (batch->blocks[i] != NULL)
+		int err = hd__behaviour_embody(caller, batch->behaviours[i]);
+		if (err == 0)
 			continue;
 		while (i-- > 0)
-			hd__guest_return(caller, batch->blocks[i]);
+			hd__behaviour_disembody(caller, batch->behaviours[i]);
 		return err;
 	}
 	return 0;
@@ -137,9 +132,9 @@ int hd_when_batch(const struct hd_when *whens, size_t n)
 	int err = n <= SIZE_MAX / sizeof(struct hd__making) ? prepare(&batch, whens, n) : -ENOMEM;
 	if (err == 0) {
 		struct hd__caller caller = hd__call_begin();
-		err = caller.sched != NULL ? take_blocks(caller, &batch) : -ENXIO;
+		err = caller.sched != NULL ? embody_all(caller, &batch) : -ENXIO;
 		for (size_t i = 0; i < n && err == 0; i++)
-			hd__behaviour_bear(caller, batch.behaviours[i], batch.blocks[i], &batch.makings[i]);
+			hd__behaviour_bear(caller, batch.behaviours[i], &batch.makings[i]);
 		if (err == 0)
 			join_batch(caller, &batch, &after);
 		hd__call_end(caller);

@@ -46,11 +46,6 @@ static uintptr_t spin(struct hd__ticket *t, uintptr_t bits)
 	return link;
 }
 
-static inline struct hd__ticket *next_of(uintptr_t link)
-{
-	return (struct hd__ticket *)(link & ~(uintptr_t)HD__LINK_BITS);
-}
-
 /* t, a writer, has its cown. */
 static inline void grant(struct hd_worker *w, struct hd__ticket *t, struct hd__aftermath *after)
 {
@@ -76,7 +71,7 @@ static void admit(struct hd_worker *w, struct hd__ticket *t, bool told, struct h
 			hd__behaviour_got(w, b, 1, after); /* it may be over now, and t gone with it */
 		if (!(link & HD__NEXT_READS))
 			break;
-		t = next_of(link);
+		t = hd__next_ticket(link);
 		told = false;
 	}
 }
@@ -97,12 +92,14 @@ static inline bool have(hd_cown *c, struct hd__ticket *t)
 bool hd__line_join(struct hd_worker *w, struct hd__ticket *first, struct hd__ticket *last, bool all,
 		   struct hd__aftermath *after)
 {
+	return hd__line_place(w, first, last, hd__line_come(hd__cown_of(first), last), all, after);
+}
+
+bool hd__line_place(struct hd_worker *w, struct hd__ticket *first, struct hd__ticket *last, struct hd__ticket *before, bool all,
+		    struct hd__aftermath *after)
+{
 	hd_cown *c = hd__cown_of(first);
 	bool reads = hd__ticket_reads(first);
-
-	last->link = 0;
-	/* Acquire: what the ticket before it is; release: what these are. */
-	struct hd__ticket *before = xchg_acq_rel(&c->last, last);
 
 	if (before != NULL)
 		spin(before, HD__PLACED);
@@ -128,25 +125,20 @@ bool hd__line_join(struct hd_worker *w, struct hd__ticket *first, struct hd__tic
 	return true;
 }
 
-void hd__line_placed(struct hd__ticket *t)
-{
-	or_acq_rel(&t->link, HD__PLACED); /* pairs with spin in join */
-}
-
 /* The ticket behind t, which leaves: its link, or 0 when there is none. */
 static inline uintptr_t follower(hd_cown *c, struct hd__ticket *t)
 {
 	struct hd__ticket *me = t;
 	uintptr_t link = ld_acq(&t->link);
 
-	if (next_of(link) != NULL)
+	if (hd__next_ticket(link) != NULL)
 		return link;
 	if (cas_acq_rel(&c->last, &me, NULL)) /* publishes what the behaviour did to the ticket that comes next */
 		return 0;
 	return spin(t, ~(uintptr_t)HD__LINK_BITS);
 }
 
-void hd__line_leave(struct hd_worker *w, struct hd__ticket *t, struct hd__aftermath *after)
+void hd__line_leave_slowly(struct hd_worker *w, struct hd__ticket *t, struct hd__aftermath *after)
 {
 	hd_cown *c = hd__cown_of(t);
 	uintptr_t link = follower(c, t);
@@ -154,15 +146,15 @@ void hd__line_leave(struct hd_worker *w, struct hd__ticket *t, struct hd__afterm
 
 	if (!hd__ticket_reads(t)) {
 		if (next_reads)
-			admit(w, next_of(link), false, after);
+			admit(w, hd__next_ticket(link), false, after);
 		else if (link != 0)
-			grant(w, next_of(link), after);
+			grant(w, hd__next_ticket(link), after);
 		return;
 	}
 	/* The next ticket, if it reads, has been let in and may be gone. */
 	bool announces = link != 0 && !next_reads;
 	if (announces)
-		st_rlx(&c->next_writer, next_of(link));
+		st_rlx(&c->next_writer, hd__next_ticket(link));
 	uint32_t left = announces ? add_acq_rel(&c->readers, -1u) - 1 : add_acq_rel(&c->readers, -2u) - 2;
 	if (left != 1)
 		return;

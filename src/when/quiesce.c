@@ -20,10 +20,10 @@ uint64_t hd__behaviours_made(struct hd__sched *sched, uint64_t *live)
 {
 	uint64_t over = ld_acq(&sched->over), made; /* acquires what the behaviours did */
 
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		over += ld_acq(&sched->workers[i].stats.over);
 	made = ld_acq(&sched->whens);
-	for (unsigned i = 0; i < sched->nworkers; i++)
+	for (unsigned i = 0; i < hd__workers(sched); i++)
 		made += ld_acq(&sched->workers[i].stats.whens);
 	*live = made - over;
 	return made;

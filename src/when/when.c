@@ -7,7 +7,7 @@
  *             tickets are in their lines: so it does not run, and is not gone, before.
  * Callers:    any thread; the behaviour itself, at its end.
  *
- *   hd_when: memory --> block --> born, WAITING --> joins its lines --> placed
+ *   hd_when: memory with a block --> born, or born again, WAITING --> joins its lines --> placed
  *                                                                        |
  *                              awaits == 0: READY --> a turn of a machine: fn(arg, data) --> leaves its lines --> gone
  *                                                                        |
@@ -39,8 +39,11 @@ __attribute__((noinline)) static struct hd__behaviour *new_memory(size_t size, u
 {
 	struct hd__behaviour *b = hd__os_alloc(i < HD__SPARE_SIZES ? SPARE_SIZE(i) : size);
 
-	if (b != NULL)
+	if (b != NULL) {
 		b->size = (uint8_t)i;
+		b->process = NULL;
+		b->born = 0;
+	}
 	return b;
 }
 
@@ -59,17 +62,29 @@ static inline struct hd__behaviour *take_memory(struct hd_worker *w, size_t size
 	return b;
 }
 
+/* Whether the worker keeps b, when that is over. */
+static inline bool will_keep(const struct hd_worker *w, unsigned size)
+{
+	return size < HD__SPARE_SIZES && w->spares.count[size] < SPARES_MAX;
+}
+
+static inline void keep(struct hd_worker *w, struct hd__behaviour *b, unsigned size)
+{
+	b->next = w->spares.first[size];
+	w->spares.first[size] = b;
+	w->spares.count[size]++;
+}
+
+/* b's process has died, or is gone: then b->process is NULL. */
 static inline void give_memory_back(struct hd_worker *w, struct hd__behaviour *b)
 {
-	unsigned i = b->size;
-
-	if (unlikely(w == NULL || i == HD__SPARE_SIZES || w->spares.count[i] >= SPARES_MAX)) {
+	if (unlikely(w == NULL || !will_keep(w, b->size))) {
+		if (b->process != NULL) /* it has had a home */
+			hd__table_give_up(&ld_rlx(&b->process->home)->sched->table, b->process);
 		hd__os_free(b);
 		return;
 	}
-	b->next = w->spares.first[i];
-	w->spares.first[i] = b;
-	w->spares.count[i]++;
+	keep(w, b, b->size);
 }
 
 void hd__spares_fini(struct hd__spares *spares)
@@ -92,14 +107,29 @@ static void mark_failed(struct hd__behaviour *b)
 			st_rlx(&hd__cown_of(&b->tickets[i])->failed, true); /* the line publishes it */
 }
 
-/* b, which has all its cowns, gives those up that it still has. Inside the lane of w, or on a plain thread. */
-static inline void leave_lines(struct hd_worker *w, struct hd__behaviour *b, struct hd__aftermath *after)
+/* The runner has no cowns from now on: it may wait. Inside its lane. */
+static inline void may_wait(struct hd_worker *w)
+{
+	w->current->chores &= (uint8_t)~HD__HOLDS;
+	w->chores &= ~(uint32_t)HD__HOLDS;
+}
+
+static void publish_all(struct hd__behaviour *b)
 {
 	for (uint32_t i = 0; i < b->distinct; i++)
-		if (likely(b->tickets[i].use != NULL)) {
+		if (b->tickets[i].use != NULL)
 			hd__publish(hd__cown_of(&b->tickets[i]));
-			hd__line_leave(w, &b->tickets[i], after);
-		}
+}
+
+/* b, which has all its cowns, gives those up that it still has. Inside the lane of w, or on a plain thread. */
+__attribute__((always_inline)) static inline void leave_lines(struct hd_worker *w, struct hd__behaviour *b,
+							      struct hd__aftermath *after)
+{
+	struct hd__ticket *t = b->tickets, *none = t + b->distinct;
+
+	for (; t != none; t++)
+		if (likely(t->use != NULL))
+			hd__line_leave(w, t, after);
 }
 
 /* Forsaken behaviours leave their lines, and let others have their cowns that are forsaken too; a plain thread is the only caller: the runtime
@@ -115,7 +145,7 @@ void hd__settle(struct hd__aftermath *after)
 		hd__cowns_drop(after->dead);
 		after->dead = NULL;
 		hd__behaviour_is_over(b->process->home->sched, NULL); /* its block is there as long as the runtime */
-		give_memory_back(NULL, b);
+		hd__os_free(b);
 	}
 	hd__cowns_drop(after->dead);
 }
@@ -132,16 +162,26 @@ static void forsake(struct hd__behaviour *b)
 	}
 }
 
-/* The behaviour is over, and has left its lines. */
+/* The behaviour is over, has left its lines, and counts so: last, for hd_quiesce waits for all of this. */
 static inline struct hd_worker *count_over(struct hd_worker *w, struct hd__aftermath *after)
 {
 	if (unlikely(after->dead != NULL)) {
 		hd__leave(w);
 		hd__cowns_drop(after->dead);
+		after->dead = NULL;
 		hd__enter(w = hd__self());
 	}
-	hd__behaviour_is_over(w->sched, w); /* last: hd_quiesce waits for all of this */
+	hd__behaviour_counts_as_over(w->sched, w);
 	return w;
+}
+
+/* b is over, and its process will be, in the usual way: b belongs to no process any more. */
+static inline void part(struct hd_worker *w, struct hd_process *me, struct hd__behaviour *b)
+{
+	me->value = NULL; /* for hd__behaviour_boost and hd__quiet_look */
+	b->process = NULL;
+	b->born = 0;
+	give_memory_back(w, b);
 }
 
 /* Called when the behaviour ends in any other way than by returning: a machine's drop. */
@@ -155,16 +195,18 @@ static void end(void *self)
 		forsake(b);
 		return;
 	}
-	if (w->current->end_kind != HD_END_RETURNED && b->began)
+	if (w->current->end_kind != HD_END_RETURNED && !(b->odd & HD__SKIPPED))
 		mark_failed(b);
 	if (b->drop != NULL)
 		b->drop(b->arg);
+	publish_all(b);
 	hd__enter(w = hd__self());
 	leave_lines(w, b, &after);
+	may_wait(w);
 	w = count_over(w, &after);
-	w->current->value = NULL; /* for hd__behaviour_boost and hd__quiet_look */
+	hd__behaviour_looks(w->sched, w);
+	part(w, w->current, b);
 	hd__leave(w);
-	give_memory_back(hd__self(), b);
 }
 
 /* ---- the turn ---- */
@@ -184,65 +226,112 @@ static void learn_all(struct hd__behaviour *b)
 		hd__learn(hd__cown_of(&b->tickets[i]));
 }
 
-struct hd_worker *hd__behave(struct hd_process *me, struct hd_process **next)
+static inline void check_returned(const struct hd__inner *inner, const struct hd_cleanup *last)
 {
-	struct hd__behaviour *b = me->value;
-	struct hd__aftermath after = { .dead = NULL };
-	struct hd_cleanup last = { end, b, NULL };
+	HD_ASSERT(inner->cleanups == last, "a behaviour returned without hd_cleanup_pop of what it had pushed");
+	HD_ASSERT(inner->groups == NULL, "a behaviour returned without hd_group_wait of a group that it had opened");
+}
+
+/* Calls the function of an odd behaviour. Answers its result. */
+__attribute__((noinline)) static void *call_odd(struct hd__behaviour *b, const struct hd__inner *inner,
+						const struct hd_cleanup *last)
+{
 	void *result = NULL;
 
-	me->inner->cleanups = &last; /* however it ends */
-	if (unlikely(ld_rlx(&me->control) & HD__DOOMED))
-		hd__end(me, HD_END_KILLED, NULL, 0);
-	if (unlikely(hd__tells))
+	if (b->odd & HD__TELLS)
 		learn_all(b);
-	b->began = true;
-	if (likely(!b->answers))
-		b->fn(b->arg, data_of(b));
-	else
+	if (b->odd & HD__ANSWERS)
 		result = b->maker(b->arg, data_of(b));
+	else
+		b->fn(b->arg, data_of(b));
+	if (hd__self() == NULL)
+		return NULL; /* in a forked child */
+	check_returned(inner, last);
+	if (b->odd & HD__DROPS)
+		b->drop(b->arg);
+	if (b->odd & HD__TELLS)
+		publish_all(b);
+	return result;
+}
+
+/* The turn of a behaviour, up to the end of its function, and of its argument. `last` is what it does however it ends. Answers the worker. */
+__attribute__((always_inline)) static inline struct hd_worker *take_turn(struct hd_process *me, struct hd__inner *inner,
+									 struct hd_cleanup *last, void **result)
+{
+	struct hd__behaviour *b = me->value;
+
+	last->arg = b;
+	inner->cleanups = last;
+	if (unlikely(ld_rlx(&me->control) & HD__DOOMED)) {
+		b->odd |= HD__SKIPPED;
+		hd__end(me, HD_END_KILLED, NULL, 0);
+	}
+	if (unlikely(b->odd != 0))
+		*result = call_odd(b, inner, last);
+	else
+		b->fn(b->arg, data_of(b));
 	struct hd_worker *w = hd__self();
 	if (unlikely(w == NULL))
 		exit(0); /* a forked child came back: as with threads, its last one has ended */
-	HD_ASSERT(me->inner->cleanups == &last, "a behaviour returned without hd_cleanup_pop of what it had pushed");
-	HD_ASSERT(me->inner->groups == NULL, "a behaviour returned without hd_group_wait of a group that it had opened");
-	if (unlikely(b->drop != NULL)) {
-		b->drop(b->arg);
-		w = hd__self();
-	}
-	me->inner->cleanups = NULL;
-	hd__enter(w);
-	leave_lines(w, b, &after);
-	w = count_over(w, &after);
-	me->value = NULL; /* for hd__behaviour_boost and hd__quiet_look */
-	give_memory_back(w, b);
-	return hd__end_inside(w, me, result, next);
+	check_returned(inner, last);
+	inner->cleanups = NULL;
+	return w;
 }
 
-/* The process of b may run. */
-__attribute__((always_inline)) static inline void make_ready(struct hd_worker *w, struct hd_process *p)
+/* For the compiler it runs once without `hot`: see hd__machine_turn. */
+__attribute__((hot)) struct hd_worker *hd__behave(struct hd_process *me, const struct hd__host *host, struct hd_process **next)
 {
-	if (likely(hd__decide_bare(w, p, HD__GRANTED))) /* unless the runtime is over, and has ended its wait */
+	struct hd__inner *inner = host->inner;
+	struct hd_cleanup last = { end, NULL, NULL };
+	struct hd__aftermath after = { .dead = NULL };
+	void *result = NULL;
+
+	for (;;) {
+		struct hd_worker *w = take_turn(me, inner, &last, &result);
+		struct hd__behaviour *b = last.arg;
+		hd__enter(w);
+		leave_lines(w, b, &after);
+		w = count_over(w, &after);
+		w->chores &= ~(uint32_t)HD__HOLDS;
+		uint64_t born = b->born;
+		unsigned size = b->size;
+		if (unlikely(born == 0 || !will_keep(w, size) || !hd__guest_dies(w, me, born))) {
+			hd__behaviour_looks(w->sched, w);
+			part(w, me, b);
+			return hd__end_inside(w, me, result, next);
+		}
+		keep(w, b, size); /* with its process */
+		me = hd__next_guest(w, host, HD__MACHINE | HD__BEHAVIOUR);
+		if (me == NULL) {
+			hd__behaviour_looks(w->sched, w);
+			return w;
+		}
+	}
+}
+
+void hd__behaviour_is_ready_slowly(struct hd_worker *w, struct hd__behaviour *b)
+{
+	struct hd_process *p = b->process;
+
+	if (hd__decide_bare(w, p, HD__GRANTED)) /* unless the runtime is over, and has ended its wait */
 		hd__unpark_bare(w, p);
 }
 
-/* As make_ready; while it waited, the counts of its cowns have changed (urgency.c). */
-__attribute__((noinline)) static void make_ready_and_boost(struct hd_worker *w, struct hd_process *p)
+/* As hd__behaviour_is_ready; while it waited, the counts of its cowns have changed (urgency.c). */
+__attribute__((noinline)) static void make_ready_and_boost(struct hd_worker *w, struct hd__behaviour *b)
 {
-	struct hd__sched *sched = ld_rlx(&p->home)->sched;
-	hd_pid pid = hd__pid(&sched->table, p);
+	struct hd__sched *sched = ld_rlx(&b->process->home)->sched;
+	hd_pid pid = hd__pid(&sched->table, b->process);
 
-	make_ready(w, p);
+	hd__behaviour_is_ready(w, b);
 	hd__ask_reboost(sched, pid);
 }
 
-void hd__behaviour_got(struct hd_worker *w, struct hd__behaviour *b, unsigned tickets, struct hd__aftermath *after)
+void hd__behaviour_got_slowly(struct hd_worker *w, struct hd__behaviour *b, unsigned tickets, struct hd__aftermath *after)
 {
-	struct hd_process *p = b->process;
 	uint32_t left;
 
-	/* A worker that finds nothing else awaited is alone: what is forsaken is so when no worker runs any more. Otherwise the thread releases what it knows of the
-	 * cown, and the one that comes to 0 acquires it from all the others. */
+	/* As in hd__behaviour_got. Otherwise the thread releases what it knows of the cown, and the one that comes to 0 acquires it from all the others. */
 	if (likely(w != NULL && ld_acq(&b->awaits) == tickets)) {
 		st_rlx(&b->awaits, 0);
 		left = 0;
@@ -251,9 +340,9 @@ void hd__behaviour_got(struct hd_worker *w, struct hd__behaviour *b, unsigned ti
 	}
 	if (left == 0) {
 		if (unlikely(ld_rlx(&b->mixed)))
-			make_ready_and_boost(w, p);
+			make_ready_and_boost(w, b);
 		else
-			make_ready(w, p);
+			hd__behaviour_is_ready(w, b);
 	} else if (unlikely(left == HD__FORSAKEN)) {
 		b->next = after->forsaken;
 		after->forsaken = b;
@@ -298,18 +387,37 @@ static uint32_t sort_and_merge(struct hd__ticket *t, size_t n)
 	return (uint32_t)kept;
 }
 
+/* As sort_and_merge, for two tickets, which are in no line: their uses are all that differs. */
+static inline uint32_t order_two(struct hd__ticket *t)
+{
+	hd_cown *a = t[0].use, *b = t[1].use;
+	uint64_t i = hd__cown_of(&t[0])->id, j = hd__cown_of(&t[1])->id;
+
+	if (likely(i < j))
+		return 2;
+	if (unlikely(i == j)) {
+		t[0].use = hd__ticket_reads(&t[0]) ? b : a;
+		return 1;
+	}
+	t[0].use = b;
+	t[1].use = a;
+	return 2;
+}
+
 static inline int check(const struct hd__making *m)
 {
 	const struct hd_when *how = &m->how;
 
 	if ((how->fn == NULL && m->maker == NULL) || (how->uses == NULL && how->n > 0) || (how->arg == NULL && how->size > 0))
 		return -EINVAL;
+	if (unlikely(how->flags & ~(unsigned)HD_WHEN_MAY_BLOCK) && how->flags != HD_WHEN_LOGGED)
+		return -EINVAL;
 	if (how->priority != 0 && (how->priority < HD__PRIORITY_MIN || how->priority > HD__PRIORITY_MAX))
 		return -EINVAL;
 	for (size_t i = 0; i < how->n; i++)
 		if (((uintptr_t)how->uses[i] & ~HD__READS) == 0)
 			return -EINVAL;
-	return 0;
+	return likely(how->flags != HD_WHEN_LOGGED) ? 0 : hd__log_may_make();
 }
 
 /* Inlined where much of *m is constant, so that nothing is left of what is not asked for. */
@@ -317,6 +425,7 @@ __attribute__((always_inline)) static inline struct hd__behaviour *new_behaviour
 {
 	const size_t each = sizeof(struct hd__ticket) + sizeof(void *), align = _Alignof(max_align_t);
 	const struct hd_when *how = &m->how;
+	const uint32_t n = (uint32_t)how->n;
 
 	if (how->n > UINT32_MAX / 2 || how->size > SIZE_MAX / 2)
 		return NULL;
@@ -330,10 +439,11 @@ __attribute__((always_inline)) static inline struct hd__behaviour *new_behaviour
 	int level = how->priority != 0 ? how->priority
 		    : w != NULL	       ? HD__CONTROL_PRIORITY(ld_rlx(&w->current->control))
 				       : HD_PRIORITY_USER;
-	b->n = (uint32_t)how->n;
-	b->began = b->mixed = false;
+	b->n = n;
 	b->level = (uint8_t)level;
-	b->answers = m->maker != NULL;
+	b->odd = (m->maker != NULL ? HD__ANSWERS : 0) | (how->drop != NULL ? HD__DROPS : 0) |
+		 (unlikely(hd__tells) ? HD__TELLS : 0);
+	b->mixed = false;
 	if (likely(m->maker == NULL))
 		b->fn = how->fn;
 	else
@@ -342,18 +452,19 @@ __attribute__((always_inline)) static inline struct hd__behaviour *new_behaviour
 	b->drop = how->drop;
 	if (how->size > 0)
 		hd__copy(b->arg = (char *)b + copied, how->arg, how->size);
-	for (uint32_t i = 0; i < b->n; i++) {
-		hd_cown *c = (hd_cown *)((uintptr_t)how->uses[i] & ~HD__READS);
-		b->tickets[i].use = how->uses[i];
+	void **data = (void **)&b->tickets[n];
+	for (uint32_t i = 0; i < n; i++) {
+		hd_cown *use = how->uses[i], *c = (hd_cown *)((uintptr_t)use & ~HD__READS);
+		b->tickets[i].use = use;
 		b->tickets[i].behaviour = b;
 		hd__cown_look(c);
-		data_of(b)[i] = c->data;
+		data[i] = c->data;
 		if (unlikely(ld_rlx(&c->level) != level) && !hd__cown_mix(c, level)) {
 			give_memory_back(w, b);
 			return NULL;
 		}
 	}
-	b->distinct = likely(b->n < 2) ? b->n : sort_and_merge(b->tickets, b->n);
+	b->distinct = likely(n < 2) ? n : likely(n == 2) ? order_two(b->tickets) : sort_and_merge(b->tickets, n);
 	return b;
 }
 
@@ -373,30 +484,59 @@ void hd__behaviour_unmake(struct hd__behaviour *b)
 		give_memory_back(hd__self(), b); /* nothing is dropped: it is still the caller's */
 }
 
-/* b counts, and is about to be a process. */
-static inline void prepare(struct hd__caller caller, struct hd__behaviour *b, struct hd_process *p)
+static inline int embody(struct hd__caller caller, struct hd__behaviour *b)
 {
-	b->process = p;
+	int err = hd__guest_check(caller);
+
+	if (likely(b->process != NULL) || unlikely(err != 0))
+		return err;
+	b->process = hd__guest_take(caller, &err);
+	return b->process != NULL ? 0 : err;
+}
+
+int hd__behaviour_embody(struct hd__caller caller, struct hd__behaviour *b)
+{
+	return embody(caller, b);
+}
+
+void hd__behaviour_disembody(struct hd__caller caller, struct hd__behaviour *b)
+{
+	if (b->born != 0)
+		return; /* it stays with b */
+	hd__guest_return(caller, b->process);
+	b->process = NULL;
+}
+
+/* b has a block. It counts, and is about to be a process. */
+static inline void prepare(struct hd__caller caller, struct hd__behaviour *b)
+{
 	b->awaits = b->distinct + 1;
 	hd__behaviour_counts(caller.sched, caller.w);
 }
 
 __attribute__((always_inline)) static inline void bear(struct hd__caller caller, struct hd__behaviour *b,
-						       const struct hd__making *m, enum hd_wait why)
+						       const struct hd__making *m, bool ready)
 {
-	hd__guest_born(caller, b->process,
-		       &(struct hd__guest){ .nature = HD__MACHINE | HD__BEHAVIOUR,
-					    .ops = &behaviour_ops,
-					    .self = b,
-					    .priority = b->level,
-					    .why = why,
-					    .mourner = m->mourner });
+	const struct hd__guest guest = { .nature = HD__MACHINE | HD__BEHAVIOUR,
+					 .ops = &behaviour_ops,
+					 .self = b,
+					 .priority = b->level,
+					 .flags = m->how.flags == HD_WHEN_LOGGED ? HD__LOGGED : 0,
+					 .chores = b->n > 0 && !(m->how.flags & HD_WHEN_MAY_BLOCK) ? HD__HOLDS : 0,
+					 .why = HD_WAIT_COWN,
+					 .ready = ready,
+					 .mourner = m->mourner };
+
+	if (likely(b->born != 0))
+		b->born = hd__guest_reborn(caller.w, b->process, &guest);
+	else
+		b->born = hd__guest_born(caller, b->process, &guest);
 }
 
-void hd__behaviour_bear(struct hd__caller caller, struct hd__behaviour *b, struct hd_process *p, const struct hd__making *m)
+void hd__behaviour_bear(struct hd__caller caller, struct hd__behaviour *b, const struct hd__making *m)
 {
-	prepare(caller, b, p);
-	bear(caller, b, m, HD_WAIT_COWN);
+	prepare(caller, b);
+	bear(caller, b, m, false);
 }
 
 /* A ticket joins its line. Whether it has the cown. */
@@ -407,23 +547,24 @@ static inline bool join(struct hd__caller caller, struct hd__ticket *t, bool all
 
 	if (mixed)
 		hd__ticket_counts(t);
-	bool has = hd__line_join(caller.w, t, t, all, after); /* if not, and it is the only ticket, the behaviour may be over */
+	bool has =
+		hd__line_join_one(caller.w, t, all, after); /* if not, and it is the only ticket, the behaviour may be over */
 	if (mixed && !has)
 		hd__cown_urge(caller.sched, c);
 	return has;
 }
 
-/* b is a process, and joins its lines. The block is there. If it has all its cowns at once, no other thread knows of it, and it is born ready. */
-__attribute__((always_inline)) static inline void begin(struct hd__caller caller, struct hd__behaviour *b, struct hd_process *p,
+/* b, which has a block, is a process, and joins its lines. If it has all its cowns at once, no other thread knows of it, and it is born ready. */
+__attribute__((always_inline)) static inline void begin(struct hd__caller caller, struct hd__behaviour *b,
 							const struct hd__making *m, struct hd__aftermath *after)
 {
 	unsigned got = 1, n = b->distinct;
 
-	prepare(caller, b, p);
+	prepare(caller, b);
 	if (likely(n == 1) && ld_rlx(&hd__cown_of(&b->tickets[0])->last) !=
 				      NULL) { /* it will have to wait, most likely: then it does not await the call */
 		b->awaits = 1;
-		bear(caller, b, m, HD_WAIT_COWN);
+		bear(caller, b, m, false);
 		if (unlikely(join(caller, &b->tickets[0], true, after)))
 			hd__behaviour_got(caller.w, b, 1, after);
 		return;
@@ -434,12 +575,12 @@ __attribute__((always_inline)) static inline void begin(struct hd__caller caller
 		hd__line_placed(&b->tickets[i]);
 	if (likely(got == n + 1 && caller.w != NULL)) {
 		st_rlx(&b->awaits, 0);
-		bear(caller, b, m, HD_WAIT_NONE);
+		bear(caller, b, m, true);
 		if (unlikely(b->mixed))
-			hd__ask_reboost(caller.sched, hd__pid(&caller.sched->table, p));
+			hd__ask_reboost(caller.sched, hd__pid(&caller.sched->table, b->process));
 		return;
 	}
-	bear(caller, b, m, HD_WAIT_COWN);
+	bear(caller, b, m, false);
 	hd__behaviour_got(caller.w, b, got, after);
 }
 
@@ -454,18 +595,15 @@ __attribute__((always_inline)) static inline int make(const struct hd__making *m
 	if (unlikely(b == NULL))
 		return -ENOMEM;
 	struct hd__caller caller = hd__call_begin();
-	struct hd_process *p = NULL;
-	err = -ENXIO;
-	if (likely(caller.sched != NULL))
-		p = hd__guest_take(caller, &err);
-	if (unlikely(p == NULL)) {
+	err = likely(caller.sched != NULL) ? embody(caller, b) : -ENXIO;
+	if (unlikely(err != 0)) {
 		hd__call_end(caller);
 		hd__behaviour_unmake(b);
 		return err;
 	}
 	if (pid != NULL)
-		*pid = hd__pid(&caller.sched->table, p);
-	begin(caller, b, p, m, &after);
+		*pid = hd__pid(&caller.sched->table, b->process);
+	begin(caller, b, m, &after);
 	if (unlikely(
 		    after.forsaken !=
 		    NULL)) /* on a plain thread: the runtime is over, and has abandoned b meanwhile; it is there until the call ends */
@@ -482,22 +620,166 @@ int hd__behaviour_make(const struct hd__making *m, hd_pid *pid)
 int hd__behaviour_begin(struct hd__caller caller, struct hd__behaviour *b, const struct hd__making *m)
 {
 	struct hd__aftermath after = { .dead = NULL };
-	int err;
-	struct hd_process *p = hd__guest_take(caller, &err);
+	int err = embody(caller, b);
 
-	if (p == NULL)
+	if (err != 0)
 		return err;
-	begin(caller, b, p, m, &after);
+	begin(caller, b, m, &after);
 	if (unlikely(after.forsaken != NULL)) /* as in make */
 		hd__settle(&after);
 	return 0;
 }
 
+/* ---- the usual call ----
+ *
+ * A process makes a behaviour on one cown or two, which it writes. Nothing is to be copied, and nothing done before; the worker has kept the memory of one, and its
+ * block. What is unusual is left to functions that do all of the call in place of this one, or the rest of it. */
+
+__attribute__((noinline)) static int when(hd_behaviour fn, void *arg, hd_cown *const *uses, size_t n)
+{
+	return make(&(struct hd__making){ .how = { .fn = fn, .arg = arg, .uses = uses, .n = n } }, NULL);
+}
+
+__attribute__((noinline)) static int leave_slowly(struct hd_worker *w)
+{
+	hd__leave_call(w);
+	return 0;
+}
+
+/* As leave_slowly, when nothing has come that the caller must heed. */
+__attribute__((noinline)) static int leave_quietly(struct hd_worker *w)
+{
+	hd__leave(w);
+	return 0;
+}
+
+static inline int leave(struct hd_worker *w)
+{
+	return hd__is_wanted(w) ? leave_slowly(w) : w->crowd ? leave_quietly(w) : 0;
+}
+
+/* t, which came behind `before`, takes its place. Whether it has its cown. */
+__attribute__((noinline)) static unsigned place(struct hd_worker *w, struct hd__ticket *t, struct hd__ticket *before, bool all)
+{
+	struct hd__aftermath after = { .dead = NULL }; /* nothing comes of it to one that comes */
+
+	return hd__line_place(w, t, t, before, all, &after);
+}
+
+/* b has got so many of what it awaits. */
+__attribute__((noinline)) static void got_some(struct hd_worker *w, struct hd__behaviour *b, unsigned got)
+{
+	struct hd__aftermath after = { .dead = NULL }; /* no behaviour is forsaken while a worker runs */
+
+	hd__behaviour_got_slowly(w, b, got, &after);
+}
+
+static inline bool is_usual(const struct hd_worker *w)
+{
+	return w->resched == 0 && (w->chores & ~(uint32_t)HD__HOLDS) == 0 && !ld_rlx(&w->sched->stopping);
+}
+
+static inline bool is_usual_cown(const hd_cown *c, int level)
+{
+	return ld_rlx(&c->level) == level && ld_rlx(&c->urgency) == NULL && ld_acq(&c->forks) == 2u * hd__forks;
+}
+
+/* A use that writes. */
+static inline bool writes(hd_cown *use)
+{
+	return use != NULL && !((uintptr_t)use & HD__READS);
+}
+
+/* n is 1 or 2, and constant. */
+__attribute__((always_inline)) static inline int when_at_once(hd_behaviour fn, void *arg, hd_cown *const *uses,
+							      const unsigned n)
+{
+	struct hd_worker *w = hd__self();
+	struct hd__behaviour *b;
+
+	if (unlikely(fn == NULL || uses == NULL || w == NULL || (b = w->spares.first[0]) == NULL || b->born == 0) ||
+	    unlikely(!writes(uses[0]) || !writes(uses[n - 1])) || unlikely(!hd__try_enter(w)))
+		return when(fn, arg, uses, n);
+	hd_cown *c[2] = { uses[0], uses[n - 1] };
+	const uint64_t control = ld_rlx(&w->current->control);
+	const int level = HD__CONTROL_PRIORITY(control);
+	if (unlikely(!is_usual(w) || control & HD__LOGGED || !is_usual_cown(c[0], level) ||
+		     (n == 2 && (!is_usual_cown(c[1], level) || c[0]->id == c[1]->id)))) {
+		hd__step_out(w);
+		return when(fn, arg, uses, n);
+	}
+	w->spares.first[0] = b->next;
+	w->spares.count[0]--;
+	b->n = b->distinct = n;
+	b->level = (uint8_t)level;
+	b->odd = 0;
+	b->mixed = false;
+	b->fn = fn;
+	b->arg = arg;
+	b->drop = NULL;
+	struct hd__ticket *t = b->tickets;
+	void **data = (void **)&t[n];
+	for (unsigned i = 0; i < n; i++) {
+		data[i] = c[i]->data;
+		t[i].behaviour = b;
+	}
+	if (n == 2 && c[0]->id > c[1]->id) {
+		c[0] = uses[1];
+		c[1] = uses[0];
+	}
+	for (unsigned i = 0; i < n; i++)
+		t[i].use = c[i];
+	hd__behaviour_counts(w->sched, w);
+
+	struct hd__guest guest = { .priority = level, .chores = HD__HOLDS };
+	unsigned got = 0;
+	if (ld_rlx(&c[0]->last) != NULL || (n == 2 && ld_rlx(&c[1]->last) != NULL)) {
+		/* It will have to wait, most likely. It awaits the call, too, if it could be over elsewhere before all is done here. */
+		unsigned call = n == 2 && w->crowd;
+		b->awaits = n + call;
+		b->born = hd__guest_reborn(w, b->process, &guest);
+		for (unsigned i = 0; i < n; i++) {
+			struct hd__ticket *before = hd__line_come(c[i], &t[i]);
+			if (unlikely(!hd__line_follow(&t[i], before, i == n - 1)))
+				got += place(w, &t[i], before, i == n - 1);
+		}
+		if (n == 2)
+			st_rel(&t[0].link, HD__PLACED); /* hd__line_placed */
+		if (unlikely(got + call != 0))
+			got_some(w, b, got + call);
+		return leave(w);
+	}
+	b->awaits = n + 1;
+	for (unsigned i = 0; i < n; i++) {
+		struct hd__ticket *before = hd__line_come(c[i], &t[i]);
+		if (unlikely(!hd__line_begin(&t[i], before, i == n - 1)))
+			got += place(w, &t[i], before, i == n - 1);
+		else
+			got++;
+	}
+	if (n == 2)
+		st_rel(&t[0].link, HD__PLACED);
+	if (likely(got == n)) { /* no other thread knows of it */
+		st_rlx(&b->awaits, 0);
+		guest.ready = true;
+		b->born = hd__guest_reborn(w, b->process, &guest);
+		return leave(w);
+	}
+	b->born = hd__guest_reborn(w, b->process, &guest);
+	got_some(w, b, got + 1);
+	return leave(w);
+}
+
+__attribute__((noinline)) static int when_on_two(hd_behaviour fn, void *arg, hd_cown *const *uses)
+{
+	return when_at_once(fn, arg, uses, 2);
+}
+
 int hd_when_n(hd_behaviour fn, void *arg, hd_cown *const *uses, size_t n)
 {
-	if (likely(n == 1)) /* with a constant, the compiler leaves most of it out */
-		return make(&(struct hd__making){ .how = { .fn = fn, .arg = arg, .uses = uses, .n = 1 } }, NULL);
-	return make(&(struct hd__making){ .how = { .fn = fn, .arg = arg, .uses = uses, .n = n } }, NULL);
+	if (likely(n == 1))
+		return when_at_once(fn, arg, uses, 1);
+	return n == 2 ? when_on_two(fn, arg, uses) : when(fn, arg, uses, n);
 }
 
 int hd_when_args_n(hd_behaviour fn, const void *args, size_t size, void (*drop)(void *args), hd_cown *const *uses, size_t n)
@@ -521,15 +803,21 @@ int hd_cown_release_early(hd_cown *c)
 		return -EPERM;
 	struct hd__behaviour *b = w->current->value;
 	struct hd__ticket *t = NULL;
-	for (uint32_t i = 0; i < b->distinct && t == NULL; i++)
-		if (b->tickets[i].use != NULL && hd__cown_of(&b->tickets[i]) == c)
-			t = &b->tickets[i];
+	uint32_t has = 0;
+	for (uint32_t i = 0; i < b->distinct; i++)
+		if (b->tickets[i].use != NULL) {
+			has++;
+			if (hd__cown_of(&b->tickets[i]) == c)
+				t = &b->tickets[i];
+		}
 	if (t == NULL)
 		return -EPERM;
 	hd__publish(c);
 	w = hd__enter_call();
 	hd__line_leave(w, t, &after);
 	t->use = NULL;
+	if (has == 1)
+		may_wait(w);
 	hd__leave_call(w);
 	hd__settle(&after);
 	return 0;

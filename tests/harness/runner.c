@@ -435,7 +435,8 @@ int harness_run(int argc, char **argv)
 	}
 	if (o->list)
 		return 0;
-	setenv("HEDDLE_WORKERS", "1", 0); /* what a test may assume unless it says otherwise */
+	setenv("HEDDLE_WORKERS", "1", 0); /* what a test may assume unless it says otherwise; */
+	setenv("HEDDLE_SPARES", "0", 0);  /* a busy machine starts spares, which have descriptors and memory of their own */
 	if (run.total == 0 && (o->only != NULL || o->filter != NULL)) {
 		fprintf(stderr, "no test is called %s\n", o->only != NULL ? o->only : o->filter);
 		return 2;

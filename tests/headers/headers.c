@@ -180,6 +180,10 @@ static const any_function promised[] = {
 	(any_function)hd_cown_failed,
 	(any_function)hd_cown_clear,
 	(any_function)hd_quiesce,
+	(any_function)hd_noticeboard_new,
+	(any_function)hd_noticeboard_drop,
+	(any_function)hd_noticeboard_publish,
+	(any_function)hd_noticeboard_read,
 };
 
 /* The initialisers are constants, and zeroed memory is as good. */

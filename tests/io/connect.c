@@ -343,12 +343,16 @@ static void *serve_one(void *arg)
 static void *ask_one(void *arg)
 {
 	char c = 0;
-	int fd = checked(hd_tcp_connect("127.0.0.1", arg, HD_FOREVER));
+	ssize_t n;
 
-	CHECK_EQ(hd_write_all(fd, "q", 1, HD_FOREVER), 0);
-	CHECK_EQ(hd_read(fd, &c, 1, HD_FOREVER), 1);
+	do { /* the kernel may break a connection that finds the listener's queue full, and has not been accepted */
+		int fd = checked(hd_tcp_connect("127.0.0.1", arg, HD_FOREVER));
+		CHECK_EQ(hd_write_all(fd, "q", 1, HD_FOREVER), 0);
+		n = hd_read(fd, &c, 1, HD_FOREVER);
+		CHECK_EQ(hd_close(fd), 0);
+	} while (n == -ECONNRESET);
+	CHECK_EQ(n, 1);
 	CHECK_EQ(c, 'q');
-	CHECK_EQ(hd_close(fd), 0);
 	return NULL;
 }
 
@@ -405,7 +409,7 @@ HD_MANY_WORKERS_TEST(connect_many_at_once)
 	CHECK_EQ(hd_close(listener), 0);
 	CHECK_EQ(result_of(server), 0);
 	CHECK_EQ(value_of(&served), n);
-	if (!HD_UNDER_ASAN && !HD_UNDER_TSAN)
+	if (!HD_UNDER_ASAN && !HD_UNDER_TSAN && !hd_is_emulated()) /* which have memory of their own for each */
 		CHECK(memory_peak() - memory < n * 32768);
 	(void)workers;
 }
@@ -516,6 +520,9 @@ HD_PROCESS_TEST(connect_takes_one_descriptor_at_a_time)
 	int pair[2];
 
 	SKIP_IF_SIMULATED();
+	if (hd_is_emulated())
+		SKIP("qemu-user asks the kernel for more descriptors than there is room for, and leaves those open that it "
+		     "cannot hand on");
 	CHECK_EQ(hd_socketpair(AF_UNIX, SOCK_STREAM, pair), 0);
 	CHECK_EQ(hd_sock_recv_fd(pair[0], 0), -ETIMEDOUT);
 	wait_for_fd(NULL);

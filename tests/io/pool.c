@@ -274,6 +274,7 @@ HD_TEST(pool_may_have_left_jobs_when_the_runtime_ends)
 	CHECK_EQ(run_with_workers(2, leave_an_errand, NULL), 0);
 	CHECK_EQ(value_of(&dropped) + value_of(&run_errands), 1);
 	CHECK_EQ(hd_semaphore_signal(&back), 0);
-	while (value_of(&dropped) < 1)
+	/* Its thread frees the pool then; where threads are simulated, ASan does not find the pool in the hands of one that is left. */
+	while (value_of(&dropped) < 1 || (hd_is_simulated() && hd__os_thread_count() > 1))
 		sched_yield();
 }

@@ -33,18 +33,18 @@ for _ = 1, 20 do
 end
 
 -- Links: an error takes the other one along, a return does not, unlink undoes it.
-local function linked(f)
+local function linked(f, patience)
 	local outer = heddle.spawn_with({ watch = true }, function()
 		heddle.spawn_with({ link = true }, f)
-		heddle.receive("never", 0.02)
+		heddle.receive("never", patience)
 		return "survived"
 	end)
 	return check.ended(outer)[3]
 end
 check.equal(linked(function()
 	heddle.exit("fails")
-end), "killed")
-check.equal(linked(function() end), "normal")
+end, 60), "killed")
+check.equal(linked(function() end, 0.02), "normal")
 local a = heddle.spawn_with({ watch = true }, function()
 	local b = heddle.spawn(waits)
 	assert(heddle.link(b) and heddle.unlink(b))

@@ -36,3 +36,16 @@ HD_TEST(source_of_no_code_is_unknown)
 		CHECK_EQ(places[i].line, 0);
 	}
 }
+
+/* A line that is far above the one before it: the table goes back by a negative number. The last test here, because of its lines. */
+HD_TEST(source_of_a_call_may_be_above_the_call_before)
+{
+	struct hd__source below, above;
+
+#line 2000
+	look(&below);
+#line 1000
+	look(&above);
+	CHECK_EQ(below.line, 2000);
+	CHECK_EQ(above.line, 1000);
+}

@@ -5,8 +5,9 @@
  * the call; one is cancelled when it waits; one is terminated then; one has a deadline; one is let go by what it waits for, after another
  * one was cancelled in the same scene: so what the cancelled one should not have taken is still there.
  *
- * Three more do so to a call that runs: it has moved a part of its bytes, and waits for the rest; or a thread of the pool makes its system call. That is
- * held up for as long as it takes: this program has the functions of the C library that heddle calls there. */
+ * Three more do so to a call that runs. It has moved a part of its bytes, and waits for the rest; or a thread of the pool makes its system call, which is
+ * held up for as long as it takes: this program has the functions of the C library that heddle calls there; or its wait is over, and it has not
+ * gone on since: it was suspended while it waited, and then it was let go. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,8 +52,15 @@ struct scene {
 	hd_queue *queue;
 	hd_promise *promise;
 	hd_port *port;
+	struct hd_rwlock rwlock;
+	struct hd_barrier barrier;
+	struct hd_once once;
+	struct hd_waitgroup waitgroup;
 	hd_pid holder;
-	bool over; /* the holder should end */
+	atomic_bool over;     /* the holder should end */
+	atomic_bool is_there; /* the holder; or the process that waits for the condition */
+	bool behaves;	      /* a behaviour runs until `over` */
+	hd_time nap;	      /* of hd_sleep; 0: a very long one */
 };
 
 static void die(const char *what, long err)
@@ -82,20 +90,27 @@ static void hold_up(void)
 	MUST(hd_semaphore_wait(&may_end, HD_FOREVER));
 }
 
+/* The C library's own. */
+#define NEXT(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
+
 ssize_t preadv2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
 {
 	hold_up();
-	return syscall(SYS_preadv2, fd, iov, n, offset, 0, flags);
+	return NEXT(preadv2)(fd, iov, n, offset, flags); /* which has a substitute where the kernel, or qemu, has no such call */
 }
 
 ssize_t pwritev2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
 {
 	hold_up();
-	return syscall(SYS_pwritev2, fd, iov, n, offset, 0, flags);
+	return NEXT(pwritev2)(fd, iov, n, offset, flags);
 }
+
+static atomic_int opens; /* that threads have begun */
 
 int openat(int dir, const char *path, int flags, ...)
 {
+	if (hd_self() == 0)
+		atomic_fetch_add(&opens, 1);
 	hold_up();
 	return (int)syscall(SYS_openat, dir, path, flags, 0600);
 }
@@ -124,18 +139,32 @@ int ftruncate(int fd, off_t size)
 	return (int)syscall(SYS_ftruncate, fd, size);
 }
 
+int close(int fd)
+{
+	hold_up();
+	return (int)syscall(SYS_close, fd);
+}
+
+/* A pseudo-terminal has put out what is written to it at once. This one is slow: until its other side has said something. */
+int tcdrain(int fd)
+{
+	struct pollfd other_side = { .fd = fd, .events = POLLIN };
+	return poll(&other_side, 1, -1) < 0 ? -1 : 0;
+}
+
 int fstatat(int dir, const char *path, struct stat *st, int flags)
 {
 	hold_up();
 	return (int)syscall(SYS_newfstatat, dir, path, st, flags);
 }
 
-/* The C library's own. */
-#define NEXT(name) ((__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name))
-
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result)
 {
+	const bool knows = hints == NULL || !(hints->ai_flags & AI_NUMERICHOST);
+
 	hold_up();
+	if (knows && node != NULL && strcmp(node, "localhost") == 0)
+		node = "127.0.0.1"; /* not every system knows it */
 	return NEXT(getaddrinfo)(node, service, hints, result);
 }
 
@@ -208,21 +237,44 @@ static void full_listener(struct scene *s)
 	die("a listener that is never full", -EINVAL);
 }
 
+static void connect_to(struct scene *s)
+{
+	char port[16];
+
+	snprintf(port, sizeof port, "%d", hd_sock_port(s->fds[0]));
+	MUST(s->other = hd_tcp_connect("127.0.0.1", port, HD_FOREVER));
+}
+
+/* By the holder, which has what others wait for. */
+static void be_at_it(void *arg)
+{
+	struct scene *s = arg;
+
+	s->is_there = true;
+	while (!s->over)
+		MUST(hd_sleep(HD_US(100)));
+}
+
+static void start_holder(struct scene *s, hd_entry entry)
+{
+	MUST(s->holder = hd_spawn(entry, s));
+	while (!s->is_there)
+		MUST(hd_sleep(HD_US(100)));
+}
+
 static void *hold_lock(void *arg)
 {
 	struct scene *s = arg;
 
 	MUST(hd_fd_lock(s->fds[0], HD_FD_READING, HD_FOREVER));
-	while (!s->over)
-		MUST(hd_sleep(HD_US(100)));
+	be_at_it(s);
 	return NULL;
 }
 
 static void locked_fd(struct scene *s)
 {
 	empty_pipe(s);
-	MUST(s->holder = hd_spawn(hold_lock, s));
-	MUST(hd_sleep(HD_MS(1)));
+	start_holder(s, hold_lock);
 }
 
 static void let_holder_go(struct scene *s)
@@ -268,7 +320,17 @@ static void open_other_side(struct scene *s)
 	MUST(s->other = open(s->path, O_RDWR | O_CLOEXEC));
 }
 
-/* What is written to it is there at once: hd_tcdrain never waits. */
+static void lingering_socket(struct scene *s)
+{
+	struct linger linger = { 1, 10 };
+
+	listener(s);
+	connect_to(s);
+	MUST(setsockopt(s->other, SOL_SOCKET, SO_LINGER, &linger, sizeof linger));
+	s->fds[1] = s->other;
+	s->other = -1;
+}
+
 static void pseudo_terminal(struct scene *s)
 {
 	MUST(openpty(&s->fds[0], &s->fds[1], NULL, NULL, NULL));
@@ -282,6 +344,15 @@ static void sleeping_child(struct scene *s)
 	MUST(s->child = hd_spawn_child(&how, NULL));
 }
 
+/* The other side of the FIFO is opened and closed: what reads it comes to its end. */
+static void end_reading(struct scene *s)
+{
+	int fd = hd_open(s->path, O_WRONLY, 0, HD_FOREVER);
+
+	MUST(fd);
+	hd_close(fd);
+}
+
 static void kill_child(struct scene *s)
 {
 	kill(s->child, SIGKILL);
@@ -292,7 +363,7 @@ static void nothing(struct scene *s)
 	(void)s;
 }
 
-static void some_queue(struct scene *s)
+static void full_queue(struct scene *s)
 {
 	char item = 0;
 
@@ -315,28 +386,106 @@ static void *hold_mutex(void *arg)
 	struct scene *s = arg;
 
 	MUST(hd_mutex_lock(&s->mutex, HD_FOREVER));
-	while (!s->over)
-		MUST(hd_sleep(HD_US(100)));
+	be_at_it(s);
 	hd_mutex_unlock(&s->mutex);
 	return NULL;
 }
 
 static void held_mutex(struct scene *s)
 {
-	MUST(s->holder = hd_spawn(hold_mutex, s));
-	MUST(hd_sleep(HD_MS(1)));
+	start_holder(s, hold_mutex);
 }
 
-/* The owner of a port: takes messages out, and answers calls, once the semaphore is signalled. */
+static void *hold_rwlock(void *arg)
+{
+	struct scene *s = arg;
+
+	MUST(hd_rwlock_write(&s->rwlock, HD_FOREVER));
+	be_at_it(s);
+	hd_rwlock_unlock(&s->rwlock);
+	return NULL;
+}
+
+static void written_rwlock(struct scene *s)
+{
+	start_holder(s, hold_rwlock);
+}
+
+static void *do_once(void *arg)
+{
+	struct scene *s = arg;
+
+	MUST(hd_once(&s->once, be_at_it, s, HD_FOREVER));
+	return NULL;
+}
+
+static void begun_once(struct scene *s)
+{
+	start_holder(s, do_once);
+}
+
+/* Hears neither cancels nor terminations. */
+static void *hear_nothing(void *arg)
+{
+	hd_set_cancel_state(HD_CANCEL_DISABLED);
+	be_at_it(arg);
+	return NULL;
+}
+
+static void deaf_process(struct scene *s)
+{
+	start_holder(s, hear_nothing);
+}
+
+/* Comes to no safe point. */
+static void *compute(void *arg)
+{
+	struct scene *s = arg;
+
+	s->is_there = true;
+	while (!s->over)
+		sched_yield();
+	hd_checkpoint();
+	return NULL;
+}
+
+static void computing_process(struct scene *s)
+{
+	start_holder(s, compute);
+}
+
+static void behave(void *arg, void *const data[])
+{
+	(void)data;
+	be_at_it(arg);
+}
+
+static void some_behaviour(struct scene *s)
+{
+	s->behaves = true;
+	MUST(hd_when_n(behave, s, NULL, 0));
+}
+
+static void barrier_of_two(struct scene *s)
+{
+	hd_barrier_init(&s->barrier, 2);
+}
+
+static void busy_waitgroup(struct scene *s)
+{
+	hd_waitgroup_init(&s->waitgroup, 1);
+}
+
+/* The owner of a port: takes a message out for each signal of the semaphore, and answers it if it is a call. */
 static void *own_port(void *arg)
 {
 	struct scene *s = arg;
 	struct hd_message m;
-	bool open = false;
+	int due = 0;
 
 	while (!s->over) {
-		open |= hd_semaphore_try_wait(&s->semaphore) == 0;
-		while (open && hd_receive(s->port, &m, 0) == 0) {
+		due += hd_semaphore_try_wait(&s->semaphore) == 0;
+		for (; due > 0 && hd_receive(s->port, &m, 0) == 0; due--) {
 			(void)!hd_reply(&m, 1, NULL, 0); /* perhaps it is no call, or is not waited for any more */
 			hd_message_drop(&m);
 		}
@@ -355,6 +504,13 @@ static void full_port(struct scene *s)
 {
 	owned_port(s, &(struct hd_port_options){ .unowned = true, .capacity = 1, .full = HD_FULL_BLOCK });
 	MUST(hd_send(s->port, 0, NULL, 0, HD_FOREVER));
+}
+
+/* There will be room for one message. */
+static void full_port_with_room(struct scene *s)
+{
+	full_port(s);
+	hd_semaphore_signal(&s->semaphore);
 }
 
 static void busy_server(struct scene *s)
@@ -382,12 +538,15 @@ static void drain(struct scene *s)
 		;
 }
 
-static void connect_to(struct scene *s)
+static void accept_all(struct scene *s)
 {
-	char port[16];
+	for (int fd; (fd = hd_accept(s->fds[0], NULL, NULL, 0, 0)) >= 0;)
+		hd_close(fd);
+}
 
-	snprintf(port, sizeof port, "%d", hd_sock_port(s->fds[0]));
-	MUST(s->other = hd_tcp_connect("127.0.0.1", port, HD_FOREVER));
+static void answer_terminal(struct scene *s)
+{
+	MUST(hd_write(s->fds[0], "\n", 1, HD_FOREVER));
 }
 
 static void raise_signal(struct scene *s)
@@ -399,6 +558,13 @@ static void raise_signal(struct scene *s)
 static void signal_semaphore(struct scene *s)
 {
 	hd_semaphore_signal(&s->semaphore);
+}
+
+/* What was there before, and a message or a call of each of two processes. */
+static void serve_port(struct scene *s)
+{
+	for (int i = 0; i < 3; i++)
+		hd_semaphore_signal(&s->semaphore);
 }
 
 static void put_item(struct scene *s)
@@ -421,6 +587,16 @@ static void set_promise(struct scene *s)
 static void set_event(struct scene *s)
 {
 	hd_event_set(&s->event);
+}
+
+static void come_to_barrier(struct scene *s)
+{
+	MUST(hd_barrier_wait(&s->barrier, HD_FOREVER));
+}
+
+static void done_waitgroup(struct scene *s)
+{
+	hd_waitgroup_done(&s->waitgroup);
 }
 
 static void signal_condition(struct scene *s)
@@ -528,6 +704,11 @@ static long call_recv_fd(struct scene *s, hd_time until)
 	return hd_sock_recv_fd(s->fds[0], until);
 }
 
+static long call_send_fd(struct scene *s, hd_time until)
+{
+	return hd_sock_send_fd(s->fds[1], 0, until);
+}
+
 static void send_fd(struct scene *s)
 {
 	MUST(hd_sock_send_fd(s->fds[1], 0, HD_FOREVER));
@@ -559,7 +740,21 @@ static long call_tcp_connect(struct scene *s, hd_time until)
 	char port[16];
 
 	snprintf(port, sizeof port, "%d", hd_sock_port(s->fds[0]));
-	return hd_tcp_connect("127.0.0.1", port, until);
+	int fd = hd_tcp_connect("127.0.0.1", port, until);
+	if (fd >= 0)
+		hd_close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static long call_name_connect(struct scene *s, hd_time until)
+{
+	char port[16];
+
+	snprintf(port, sizeof port, "%d", hd_sock_port(s->fds[0]));
+	int fd = hd_tcp_connect("localhost", port, until);
+	if (fd >= 0)
+		hd_close(fd);
+	return fd < 0 ? fd : 0;
 }
 
 static long call_poll(struct scene *s, hd_time until)
@@ -720,7 +915,7 @@ static long call_getaddrinfo(struct scene *s, hd_time until)
 	(void)s;
 	if (err == 0)
 		freeaddrinfo(found);
-	return err < HD_EAI(0) ? 0 : err; /* the resolver has answered; not every system knows localhost */
+	return err;
 }
 
 static long call_sigwait(struct scene *s, hd_time until)
@@ -765,14 +960,29 @@ static long call_spawn_child(struct scene *s, hd_time until)
 
 static long call_system(struct scene *s, hd_time until)
 {
-	(void)s;
-	return hd_system("exec sleep 1000", until);
+	char command[96];
+
+	snprintf(command, sizeof command, "exec cat %s", s->path);
+	return hd_system(command, until);
+}
+
+static long call_child_output(struct scene *s, hd_time until)
+{
+	const char *const argv[] = { "cat", s->path, NULL };
+	char data[8];
+	return hd_child_output(&(struct hd_child){ .argv = argv }, data, sizeof data, NULL, until);
 }
 
 static long call_sleep(struct scene *s, hd_time until)
 {
+	(void)until;
+	return hd_sleep(s->nap > 0 ? s->nap : HD_SEC(1000));
+}
+
+static long call_test_cancel(struct scene *s, hd_time until)
+{
 	(void)s, (void)until;
-	return hd_sleep(HD_SEC(1000));
+	return hd_test_cancel();
 }
 
 static void work(void *arg)
@@ -804,9 +1014,75 @@ static long call_mutex(struct scene *s, hd_time until)
 static long call_condition(struct scene *s, hd_time until)
 {
 	MUST(hd_monitor_enter(&s->monitor, HD_FOREVER));
+	s->is_there = true;
 	int err = hd_monitor_wait(&s->monitor, &s->condition, until);
 	hd_monitor_exit(&s->monitor);
 	return err;
+}
+
+static long call_read_lock(struct scene *s, hd_time until)
+{
+	int err = hd_rwlock_read(&s->rwlock, until);
+
+	if (err == 0)
+		hd_rwlock_unlock(&s->rwlock);
+	return err;
+}
+
+static long call_write_lock(struct scene *s, hd_time until)
+{
+	int err = hd_rwlock_write(&s->rwlock, until);
+
+	if (err == 0)
+		hd_rwlock_unlock(&s->rwlock);
+	return err;
+}
+
+static long call_barrier(struct scene *s, hd_time until)
+{
+	return hd_barrier_wait(&s->barrier, until);
+}
+
+static long call_once(struct scene *s, hd_time until)
+{
+	return hd_once(&s->once, be_at_it, s, until);
+}
+
+static long call_waitgroup(struct scene *s, hd_time until)
+{
+	return hd_waitgroup_wait(&s->waitgroup, until);
+}
+
+static void *be_member(void *arg)
+{
+	struct scene *s = arg;
+
+	(void)!hd_semaphore_wait(&s->semaphore, HD_FOREVER);
+	return NULL;
+}
+
+static long call_group(struct scene *s, hd_time until)
+{
+	struct hd_group group = { .owner = 0 };
+
+	MUST(hd_group_spawn(&group, be_member, s));
+	return hd_group_wait(&group, until);
+}
+
+static long call_suspend(struct scene *s, hd_time until)
+{
+	return hd_suspend(s->holder, until);
+}
+
+static long call_terminate(struct scene *s, hd_time until)
+{
+	return hd_terminate(s->holder, until);
+}
+
+static long call_quiesce(struct scene *s, hd_time until)
+{
+	(void)s;
+	return hd_quiesce(until);
 }
 
 static long call_event(struct scene *s, hd_time until)
@@ -823,6 +1099,22 @@ static long call_next(struct scene *s, hd_time until)
 {
 	char item;
 	return hd_queue_next(s->queue, &item, until);
+}
+
+static long call_put_many(struct scene *s, hd_time until)
+{
+	return hd_queue_put_many(s->queue, "x", 1, until);
+}
+
+static long call_next_many(struct scene *s, hd_time until)
+{
+	char item;
+	return hd_queue_next_many(s->queue, &item, 1, until);
+}
+
+static long call_promise_all(struct scene *s, hd_time until)
+{
+	return hd_promise_all(&s->promise, 1, until);
 }
 
 static long call_promise(struct scene *s, hd_time until)
@@ -909,6 +1201,39 @@ static void long_file_and_socket(struct scene *s)
 	MUST(ftruncate(s->other, sizeof many_bytes));
 }
 
+/* A process is inside the monitor, and has signalled the condition; it leaves when a system call that is held up would end. */
+static void *signal_and_stay(void *arg)
+{
+	struct scene *s = arg;
+
+	MUST(hd_monitor_enter(&s->monitor, HD_FOREVER));
+	while (!s->is_there) {
+		hd_monitor_exit(&s->monitor);
+		MUST(hd_sleep(HD_US(50)));
+		MUST(hd_monitor_enter(&s->monitor, HD_FOREVER));
+	}
+	hd_monitor_signal_all(&s->monitor, &s->condition);
+	MUST(hd_semaphore_wait(&may_end, HD_FOREVER));
+	hd_monitor_exit(&s->monitor);
+	return NULL;
+}
+
+static void monitor_in_use(struct scene *s)
+{
+	MUST(s->holder = hd_spawn(signal_and_stay, s));
+}
+
+static long put_more(struct scene *s, hd_time until)
+{
+	return hd_queue_put_many(s->queue, "xy", 2, until);
+}
+
+static long take_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	return hd_queue_next_many(s->queue, two, 2, until);
+}
+
 static long read_more(struct scene *s, hd_time until)
 {
 	char two[2];
@@ -925,6 +1250,19 @@ static long recv_more(struct scene *s, hd_time until)
 {
 	char two[2];
 	return hd_sock_recv(s->fds[0], two, 2, 0, until);
+}
+
+static long recvfrom_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	return hd_sock_recvfrom(s->fds[0], two, 2, 0, NULL, NULL, until);
+}
+
+static long recvmsg_more(struct scene *s, hd_time until)
+{
+	char two[2];
+	struct iovec part = { two, 2 };
+	return hd_sock_recvmsg(s->fds[0], &(struct msghdr){ .msg_iov = &part, .msg_iovlen = 1 }, 0, until);
 }
 
 static long read_full_more(struct scene *s, hd_time until)
@@ -961,6 +1299,22 @@ static long write_all_more(struct scene *s, hd_time until)
 	return hd_write_all(s->fds[1], many_bytes, sizeof many_bytes, until);
 }
 
+/* What has not been written is in the writer still. */
+static long flush_more(struct scene *s, hd_time until)
+{
+	static char buffer[sizeof many_bytes];
+	struct hd_writer w;
+	int there;
+
+	hd_writer_init(&w, s->fds[1], buffer, sizeof buffer);
+	MUST(hd_writer_put(&w, many_bytes, sizeof many_bytes, until));
+	long err = hd_writer_flush(&w, until);
+	MUST(ioctl(s->fds[0], FIONREAD, &there));
+	if (w.end - w.begin + (size_t)there != sizeof many_bytes)
+		die("bytes of a writer are lost", -EINVAL);
+	return err;
+}
+
 static long send_more(struct scene *s, hd_time until)
 {
 	return hd_sock_send(s->fds[1], many_bytes, sizeof many_bytes, 0, until);
@@ -987,23 +1341,64 @@ static long sendfile_more(struct scene *s, hd_time until)
 	return n;
 }
 
+/* Whether a part has been moved: there is none to read any more, or some by now. */
+static bool bytes_are_read(const struct scene *s)
+{
+	int there;
+
+	MUST(ioctl(s->fds[0], FIONREAD, &there));
+	return there == 0;
+}
+
+static bool bytes_are_written(const struct scene *s)
+{
+	return !bytes_are_read(s);
+}
+
+static bool items_are_put(const struct scene *s)
+{
+	return hd_queue_length(s->queue) > 0;
+}
+
+static bool items_are_taken(const struct scene *s)
+{
+	return !items_are_put(s);
+}
+
+/* It waits to re-enter; it waits for the answer: why it waits says it. */
+static bool is_further(const struct scene *s)
+{
+	(void)s;
+	return true;
+}
+
 static const struct part {
 	const char *call;
-	bool reads;
+	bool (*is_moved)(const struct scene *s);
+	enum hd_wait why; /* it waits then */
 	void (*arrange)(struct scene *s);
 	long (*make)(struct scene *s, hd_time until);
-} parts[] = { { "hd_read", true, pipe_with_a_byte, read_more },
-	      { "hd_readv", true, pipe_with_a_byte, readv_more },
-	      { "hd_read_full", true, pipe_with_a_byte, read_full_more },
-	      { "hd_reader_line", true, pipe_with_a_byte, read_line_more },
-	      { "hd_write", false, empty_pipe, write_more },
-	      { "hd_writev", false, empty_pipe, writev_more },
-	      { "hd_write_all", false, empty_pipe, write_all_more },
-	      { "hd_sock_recv", true, socket_with_a_byte, recv_more },
-	      { "hd_sock_send", false, quiet_socket, send_more },
-	      { "hd_sock_sendto", false, quiet_socket, sendto_more },
-	      { "hd_sock_sendmsg", false, quiet_socket, sendmsg_more },
-	      { "hd_sendfile", false, long_file_and_socket, sendfile_more } };
+	const char *moves; /* NULL: nothing that it answers */
+	bool held;	   /* until may_end */
+} parts[] = { { "hd_read", bytes_are_read, HD_WAIT_FD_READ, pipe_with_a_byte, read_more, "bytes", false },
+	      { "hd_readv", bytes_are_read, HD_WAIT_FD_READ, pipe_with_a_byte, readv_more, "bytes", false },
+	      { "hd_read_full", bytes_are_read, HD_WAIT_FD_READ, pipe_with_a_byte, read_full_more, "bytes", false },
+	      { "hd_reader_line", bytes_are_read, HD_WAIT_FD_READ, pipe_with_a_byte, read_line_more, NULL, false },
+	      { "hd_write", bytes_are_written, HD_WAIT_FD_WRITE, empty_pipe, write_more, "bytes", false },
+	      { "hd_writev", bytes_are_written, HD_WAIT_FD_WRITE, empty_pipe, writev_more, "bytes", false },
+	      { "hd_write_all", bytes_are_written, HD_WAIT_FD_WRITE, empty_pipe, write_all_more, NULL, false },
+	      { "hd_writer_flush", bytes_are_written, HD_WAIT_FD_WRITE, empty_pipe, flush_more, NULL, false },
+	      { "hd_sock_recv", bytes_are_read, HD_WAIT_FD_READ, socket_with_a_byte, recv_more, "bytes", false },
+	      { "hd_sock_recvfrom", bytes_are_read, HD_WAIT_FD_READ, socket_with_a_byte, recvfrom_more, "bytes", false },
+	      { "hd_sock_recvmsg", bytes_are_read, HD_WAIT_FD_READ, socket_with_a_byte, recvmsg_more, "bytes", false },
+	      { "hd_sock_send", bytes_are_written, HD_WAIT_FD_WRITE, quiet_socket, send_more, "bytes", false },
+	      { "hd_sock_sendto", bytes_are_written, HD_WAIT_FD_WRITE, quiet_socket, sendto_more, "bytes", false },
+	      { "hd_sock_sendmsg", bytes_are_written, HD_WAIT_FD_WRITE, quiet_socket, sendmsg_more, "bytes", false },
+	      { "hd_sendfile", bytes_are_written, HD_WAIT_FD_WRITE, long_file_and_socket, sendfile_more, "bytes", false },
+	      { "hd_call, a full port", is_further, HD_WAIT_CALL, full_port_with_room, call_call, NULL, false },
+	      { "hd_monitor_wait", is_further, HD_WAIT_REENTER, monitor_in_use, call_condition, NULL, true },
+	      { "hd_queue_put_many", items_are_put, HD_WAIT_PUT, empty_queue, put_more, "items", false },
+	      { "hd_queue_next_many", items_are_taken, HD_WAIT_NEXT, full_queue, take_more, "items", false } };
 
 /* ---- the table ---- */
 
@@ -1012,7 +1407,11 @@ enum {
 	NO_DEADLINE = 2,
 	NO_GRANT = 4,
 	NO_WAIT = 8,
-	LEAVES = 16 /* it does not wait for the end of its system call */
+	ON_THREAD = 16, /* a thread makes its system call */
+	LEAVES = 32,	/* it does not wait for the end of that */
+	DEAF = 64,	/* it is no cancellation point */
+	OPENS = 128,	/* before it waits in open(2), it has waited for what there is to be opened */
+	OWN = 256,	/* what it waits for has ended with the caller */
 };
 
 static const struct point {
@@ -1021,7 +1420,8 @@ static const struct point {
 	void (*arrange)(struct scene *s);
 	long (*make)(struct scene *s, hd_time until);
 	void (*grant)(struct scene *s);
-	unsigned is; /* BUSY_POOL: it waits for a thread, and each is busy; ... */
+	unsigned
+		is; /* BUSY_POOL: it waits for a thread, and each is busy; NO_GRANT: a second wait would not end, or would end by itself; ... */
 } points[] = {
 	{ "hd_read", "data", HD_WAIT_FD_READ, empty_pipe, call_read, send_byte, 0 },
 	{ "hd_readv", "data", HD_WAIT_FD_READ, empty_pipe, call_readv, send_byte, 0 },
@@ -1035,57 +1435,75 @@ static const struct point {
 	{ "hd_sock_recvfrom", "data", HD_WAIT_FD_READ, quiet_socket, call_recvfrom, send_byte, 0 },
 	{ "hd_sock_recvmsg", "data", HD_WAIT_FD_READ, quiet_socket, call_recvmsg, send_byte, 0 },
 	{ "hd_sock_recv_fd", "a descriptor", HD_WAIT_FD_READ, quiet_socket, call_recv_fd, send_fd, 0 },
+	{ "hd_sock_send_fd", "room", HD_WAIT_FD_WRITE, full_socket, call_send_fd, drain, 0 },
 	{ "hd_sock_send", "room", HD_WAIT_FD_WRITE, full_socket, call_send, drain, 0 },
 	{ "hd_sock_sendto", "room", HD_WAIT_FD_WRITE, full_socket, call_sendto, drain, 0 },
 	{ "hd_sock_sendmsg", "room", HD_WAIT_FD_WRITE, full_socket, call_sendmsg, drain, 0 },
 	{ "hd_sendfile", "room", HD_WAIT_FD_WRITE, file_to_full_socket, call_sendfile, drain, 0 },
 	{ "hd_splice", "data", HD_WAIT_NONE, empty_pipe, call_splice, send_byte, 0 },
 	{ "hd_accept", "a connection", HD_WAIT_FD_READ, listener, call_accept, connect_to, 0 },
-	{ "hd_connect", "the other side", HD_WAIT_FD_WRITE, full_listener, call_connect, NULL, NO_GRANT },
-	{ "hd_tcp_connect", "the other side", HD_WAIT_NONE, full_listener, call_tcp_connect, NULL, NO_GRANT },
+	{ "hd_connect", "the other side", HD_WAIT_FD_WRITE, full_listener, call_connect, accept_all, NO_GRANT },
+	{ "hd_tcp_connect", "the other side", HD_WAIT_NONE, full_listener, call_tcp_connect, accept_all, NO_GRANT },
+	{ "hd_tcp_connect, a name", "a thread", HD_WAIT_NAME, listener, call_name_connect, NULL,
+	  BUSY_POOL | ON_THREAD | LEAVES },
 	{ "hd_fd_poll", "readiness", HD_WAIT_FD_POLL, empty_pipe, call_poll, send_byte, 0 },
 	{ "hd_fd_select", "readiness", HD_WAIT_FD_POLL, empty_pipe, call_fd_select, send_byte, 0 },
 	{ "hd_select", "readiness", HD_WAIT_SELECT, empty_pipe, call_select, send_byte, 0 },
 	{ "hd_fd_lock", "its turn", HD_WAIT_FD_READ_TURN, locked_fd, call_lock, let_holder_go, 0 },
 	{ "hd_close", "nothing", HD_WAIT_NONE, empty_pipe, call_close, NULL, NO_WAIT | NO_GRANT | NO_DEADLINE },
-	{ "hd_open, a file", "a thread", HD_WAIT_FILE_OPEN, temporary_file, call_open, NULL, BUSY_POOL },
-	{ "hd_open, a FIFO", "the other side", HD_WAIT_FILE_OPEN, fifo, call_open, open_other_side, 0 },
-	{ "hd_pread", "a thread", HD_WAIT_FILE, file_of_the_kernel, call_pread, NULL, BUSY_POOL },
-	{ "hd_preadv", "a thread", HD_WAIT_FILE, file_of_the_kernel, call_preadv, NULL, BUSY_POOL },
-	{ "hd_pwrite", "a thread", HD_WAIT_FILE, file_to_append_to, call_pwrite, NULL, BUSY_POOL },
-	{ "hd_pwritev", "a thread", HD_WAIT_FILE, file_to_append_to, call_pwritev, NULL, BUSY_POOL },
-	{ "hd_fsync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fsync, NULL, BUSY_POOL },
-	{ "hd_fdatasync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fdatasync, NULL, BUSY_POOL },
-	{ "hd_msync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_msync, NULL, BUSY_POOL },
-	{ "hd_ftruncate", "a thread", HD_WAIT_FILE, temporary_file, call_ftruncate, NULL, BUSY_POOL },
-	{ "hd_stat", "a thread", HD_WAIT_FILE, temporary_file, call_stat, NULL, BUSY_POOL },
+	{ "hd_close, with SO_LINGER", "the other side", HD_WAIT_FD_CLOSE, lingering_socket, call_close, NULL,
+	  NO_WAIT | NO_GRANT | NO_DEADLINE | ON_THREAD },
+	{ "hd_open, a file", "a thread", HD_WAIT_FILE_OPEN, temporary_file, call_open, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_open, a FIFO", "the other side", HD_WAIT_FILE_OPEN, fifo, call_open, open_other_side, OPENS },
+	{ "hd_pread", "a thread", HD_WAIT_FILE, file_of_the_kernel, call_pread, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_preadv", "a thread", HD_WAIT_FILE, file_of_the_kernel, call_preadv, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_pwrite", "a thread", HD_WAIT_FILE, file_to_append_to, call_pwrite, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_pwritev", "a thread", HD_WAIT_FILE, file_to_append_to, call_pwritev, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_fsync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fsync, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_fdatasync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_fdatasync, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_msync", "a thread", HD_WAIT_FILE_SYNC, temporary_file, call_msync, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_ftruncate", "a thread", HD_WAIT_FILE, temporary_file, call_ftruncate, NULL, BUSY_POOL | ON_THREAD },
+	{ "hd_stat", "a thread", HD_WAIT_FILE, temporary_file, call_stat, NULL, BUSY_POOL | ON_THREAD },
 	{ "hd_fcntl_lock", "a lock", HD_WAIT_FILE_LOCK, locked_file, call_fcntl_lock, unlock_file, 0 },
 	{ "hd_flock", "a lock", HD_WAIT_FILE_LOCK, locked_file, call_flock, unlock_file, 0 },
-	{ "hd_tcdrain", "a terminal", HD_WAIT_FILE_SYNC, pseudo_terminal, call_tcdrain, NULL,
-	  NO_WAIT | NO_GRANT | NO_DEADLINE },
-	{ "hd_getaddrinfo", "a thread", HD_WAIT_NAME, nothing, call_getaddrinfo, NULL, BUSY_POOL },
-	{ "hd_getnameinfo", "a thread", HD_WAIT_NAME, nothing, call_getnameinfo, NULL, BUSY_POOL },
+	{ "hd_tcdrain", "a terminal", HD_WAIT_FILE_SYNC, pseudo_terminal, call_tcdrain, answer_terminal, 0 },
+	{ "hd_getaddrinfo", "a thread", HD_WAIT_NAME, nothing, call_getaddrinfo, NULL, BUSY_POOL | ON_THREAD | LEAVES },
+	{ "hd_getnameinfo", "a thread", HD_WAIT_NAME, nothing, call_getnameinfo, NULL, BUSY_POOL | ON_THREAD | LEAVES },
 	{ "hd_sigwait", "a signal", HD_WAIT_SIGNAL, nothing, call_sigwait, raise_signal, 0 },
 	{ "hd_waitpid, one child", "its end", HD_WAIT_CHILD, sleeping_child, call_waitpid, kill_child, 0 },
 	{ "hd_waitpid, a group", "an end", HD_WAIT_CHILD, sleeping_child, call_wait_any, kill_child, 0 },
-	{ "hd_spawn_child", "a thread", HD_WAIT_CHILD, nothing, call_spawn_child, NULL, BUSY_POOL | NO_DEADLINE },
-	{ "hd_system", "its end", HD_WAIT_CHILD, nothing, call_system, NULL, NO_GRANT },
-	{ "hd_blocking", "a thread", HD_WAIT_BLOCKING, nothing, call_blocking, NULL, BUSY_POOL | NO_DEADLINE },
-	{ "hd_sleep", "time", HD_WAIT_SLEEP, nothing, call_sleep, NULL, NO_DEADLINE | NO_GRANT },
+	{ "hd_spawn_child", "a thread", HD_WAIT_CHILD, nothing, call_spawn_child, NULL, BUSY_POOL | ON_THREAD | NO_DEADLINE },
+	{ "hd_system", "its end", HD_WAIT_CHILD, fifo, call_system, end_reading, ON_THREAD },
+	{ "hd_child_output", "its output", HD_WAIT_FD_READ, fifo, call_child_output, end_reading, ON_THREAD },
+	{ "hd_blocking", "a thread", HD_WAIT_BLOCKING, nothing, call_blocking, NULL, BUSY_POOL | ON_THREAD | NO_DEADLINE },
+	{ "hd_sleep", "time", HD_WAIT_SLEEP, nothing, call_sleep, nothing, NO_DEADLINE | NO_GRANT },
+	{ "hd_test_cancel", "nothing", HD_WAIT_NONE, nothing, call_test_cancel, NULL, NO_WAIT | NO_GRANT | NO_DEADLINE },
 	{ "hd_semaphore_wait", "a signal", HD_WAIT_SEMAPHORE, nothing, call_semaphore, signal_semaphore, 0 },
-	{ "hd_mutex_lock", "its owner", HD_WAIT_MUTEX, held_mutex, call_mutex, let_holder_go, 0 },
+	{ "hd_mutex_lock", "its owner", HD_WAIT_MUTEX, held_mutex, call_mutex, let_holder_go, DEAF },
 	{ "hd_monitor_wait", "a signal", HD_WAIT_CONDITION, nothing, call_condition, signal_condition, 0 },
+	{ "hd_rwlock_read", "its writer", HD_WAIT_READ, written_rwlock, call_read_lock, let_holder_go, 0 },
+	{ "hd_rwlock_write", "its writer", HD_WAIT_WRITE, written_rwlock, call_write_lock, let_holder_go, 0 },
+	{ "hd_barrier_wait", "the others", HD_WAIT_BARRIER, barrier_of_two, call_barrier, come_to_barrier, 0 },
+	{ "hd_once", "its end", HD_WAIT_ONCE, begun_once, call_once, let_holder_go, 0 },
+	{ "hd_waitgroup_wait", "the others", HD_WAIT_WAITGROUP, busy_waitgroup, call_waitgroup, done_waitgroup, 0 },
 	{ "hd_event_wait", "the event", HD_WAIT_EVENT, nothing, call_event, set_event, 0 },
-	{ "hd_queue_put", "room", HD_WAIT_PUT, some_queue, call_put, take_item, 0 },
+	{ "hd_queue_put", "room", HD_WAIT_PUT, full_queue, call_put, take_item, 0 },
 	{ "hd_queue_next", "an item", HD_WAIT_NEXT, empty_queue, call_next, put_item, 0 },
+	{ "hd_queue_put_many", "room", HD_WAIT_PUT, full_queue, call_put_many, take_item, 0 },
+	{ "hd_queue_next_many", "an item", HD_WAIT_NEXT, empty_queue, call_next_many, put_item, 0 },
 	{ "hd_promise_value", "the value", HD_WAIT_PROMISE, some_promise, call_promise, set_promise, 0 },
+	{ "hd_promise_all", "the values", HD_WAIT_PROMISE, some_promise, call_promise_all, set_promise, 0 },
 	{ "hd_join", "its end", HD_WAIT_JOIN, held_mutex, call_join, let_holder_go, 0 },
+	{ "hd_group_wait", "its members", HD_WAIT_GROUP, nothing, call_group, signal_semaphore, OWN },
+	{ "hd_suspend", "a safe point", HD_WAIT_SUSPEND, computing_process, call_suspend, let_holder_go, 0 },
+	{ "hd_terminate", "its end", HD_WAIT_TERMINATE, deaf_process, call_terminate, let_holder_go, 0 },
+	{ "hd_quiesce", "behaviours", HD_WAIT_QUIESCE, some_behaviour, call_quiesce, let_holder_go, 0 },
 	{ "hd_receive", "a message", HD_WAIT_RECEIVE, nothing, call_receive, send_message, 0 },
 	{ "hd_receive_tag", "a message", HD_WAIT_RECEIVE, nothing, call_receive_tag, send_message, 0 },
 	{ "hd_select, a port", "a message", HD_WAIT_SELECT, nothing, call_select_receive, send_message, 0 },
-	{ "hd_send", "room", HD_WAIT_SEND, full_port, call_send_message, signal_semaphore, 0 },
-	{ "hd_call, a full port", "room", HD_WAIT_SEND, full_port, call_call, signal_semaphore, 0 },
-	{ "hd_call", "an answer", HD_WAIT_CALL, busy_server, call_call, signal_semaphore, 0 },
+	{ "hd_send", "room", HD_WAIT_SEND, full_port, call_send_message, serve_port, 0 },
+	{ "hd_call, a full port", "room", HD_WAIT_SEND, full_port, call_call, serve_port, 0 },
+	{ "hd_call", "an answer", HD_WAIT_CALL, busy_server, call_call, serve_port, 0 },
 };
 
 /* ---- the players ---- */
@@ -1113,15 +1531,17 @@ static void *play(void *arg)
 static hd_pid begin(struct act *a)
 {
 	struct hd_process_info info;
+	int opened = atomic_load(&opens);
 	hd_pid pid = hd_spawn(play, a);
 
 	MUST(pid);
 	for (int i = 0; i < 20000; i++) {
 		MUST(hd_sleep(HD_US(50)));
+		bool too_early = a->point->is & OPENS && atomic_load(&opens) == opened;
 		MUST(hd_process_info(pid, &info));
 		if (info.state == HD_ENDED || a->point->is & NO_WAIT)
 			return pid;
-		if (info.state == HD_WAITING && (a->point->why == HD_WAIT_NONE || info.why == a->point->why))
+		if (info.state == HD_WAITING && !too_early && (a->point->why == HD_WAIT_NONE || info.why == a->point->why))
 			return pid;
 	}
 	fprintf(stderr, "points: %s does not wait as it should, but for reason %d\n", a->point->call, info.why);
@@ -1140,8 +1560,12 @@ static struct scene *set_scene(const struct point *p)
 static void clear_scene(struct scene *s)
 {
 	s->over = true;
-	if (s->holder > 0)
+	if (s->holder > 0) {
+		(void)hd_resume(s->holder); /* it may have been suspended */
 		(void)!hd_join(s->holder, NULL, HD_FOREVER);
+	}
+	if (s->behaves)
+		MUST(hd_quiesce(HD_FOREVER));
 	for (int i = 0; i < 2; i++)
 		if (s->fds[i] >= 0)
 			hd_close(s->fds[i]);
@@ -1176,6 +1600,8 @@ static void *keep_pool_busy(void *arg)
 	return arg;
 }
 
+#define GOES_ON "goes on"
+
 static const char *word(long answer)
 {
 	switch (answer) {
@@ -1184,7 +1610,7 @@ static const char *word(long answer)
 	case -ETIMEDOUT:
 		return "`-ETIMEDOUT`";
 	default:
-		return answer >= 0 ? "goes on" : hd_error((int)answer);
+		return answer >= 0 ? GOES_ON : hd_error((int)answer);
 	}
 }
 
@@ -1192,7 +1618,7 @@ static const char *when_cancelled_before(const struct point *p)
 {
 	struct scene *s = set_scene(p);
 	struct act a = { .point = p, .scene = s, .until = hd_after(HD_SEC(5)), .cancelled_before = true };
-	bool waits = p->make == call_mutex; /* it is no cancellation point */
+	bool waits = p->is & DEAF;
 	hd_pid pid = waits ? begin(&a) : hd_spawn(play, &a);
 
 	if (waits)
@@ -1210,7 +1636,7 @@ static const char *when_cancelled(const struct point *p, hd_pid keeper)
 	hd_pid pid = begin(&first), other = 0;
 
 	(void)hd_cancel(pid);
-	if (p->make != call_mutex)
+	if (!(p->is & DEAF))
 		MUST(hd_join(pid, NULL, HD_FOREVER));
 	if (!(p->is & NO_GRANT)) {
 		other = begin(&second);
@@ -1224,7 +1650,7 @@ static const char *when_cancelled(const struct point *p, hd_pid keeper)
 		if (p->is & BUSY_POOL)
 			MUST(hd_join(keeper, NULL, HD_FOREVER));
 	}
-	if (p->make == call_mutex)
+	if (p->is & DEAF)
 		MUST(hd_join(pid, NULL, HD_FOREVER));
 	clear_scene(s);
 	return word(first.answer);
@@ -1242,7 +1668,7 @@ static const char *when_terminated(const struct point *p)
 		die(p->call, err);
 	MUST(hd_join_end(pid, &end, HD_FOREVER));
 	clear_scene(s);
-	return end.kind == HD_END_RETURNED ? "goes on" : "ends";
+	return end.kind == HD_END_RETURNED ? GOES_ON : "ends";
 }
 
 static const char *when_time_is_up(const struct point *p)
@@ -1261,6 +1687,7 @@ static const char *when_time_is_up(const struct point *p)
 /* ---- while it runs ---- */
 
 enum how { CANCELLED, TERMINATED, LATE, HOWS };
+enum stands { ALONE, HELD, SUSPENDED }; /* HELD: its system call, or what it still needs, is held up until may_end */
 
 static void *terminate(void *pid)
 {
@@ -1271,9 +1698,9 @@ static void *terminate(void *pid)
 	return NULL;
 }
 
-/* Does it to the process, which makes the call; waits for the effect if there will be one at once, else a while. Then lets the system call go on, if one
- * is held up, and answers what has become of it. */
-static const char *do_it(enum how how, struct act *a, hd_pid pid, bool held)
+/* Does it to the process, which makes the call; if its call is held up, waits for the effect if there will be one at once, else a while. Then lets it go
+ * on, and answers what has become of it. `moves` is what the call counts, if it answers a count. */
+static const char *do_it(enum how how, struct act *a, hd_pid pid, enum stands stands, const char *moves)
 {
 	struct hd_end end;
 	hd_pid killer = 0;
@@ -1282,19 +1709,23 @@ static const char *do_it(enum how how, struct act *a, hd_pid pid, bool held)
 		(void)hd_cancel(pid); /* it may have ended */
 	else if (how == TERMINATED)
 		MUST(killer = hd_spawn(terminate, &pid));
-	if (held && a->point->is & LEAVES)
+	if (stands == HELD && a->point->is & LEAVES)
 		while (a->answer == LONG_MIN && hd_priority(pid) > 0)
 			MUST(hd_sleep(HD_US(100)));
-	else if (held)
-		MUST(hd_sleep_until(how == LATE ? a->until + HD_MS(5) : hd_after(HD_MS(5))));
-	if (held)
+	else if (stands != ALONE && how == LATE)
+		MUST(hd_sleep_until(a->until + HD_MS(5)));
+	else if (stands == HELD)
+		MUST(hd_sleep(HD_MS(5)));
+	if (stands == HELD)
 		hd_semaphore_signal(&may_end);
+	if (stands == SUSPENDED && how != TERMINATED) /* a termination lets it go on */
+		(void)hd_resume(pid);
 	if (killer > 0)
 		MUST(hd_join(killer, NULL, HD_FOREVER));
 	MUST(hd_join_end(pid, &end, HD_FOREVER));
 	if (end.kind != HD_END_RETURNED)
 		return "ends";
-	return a->make != NULL && a->answer > 0 ? "bytes" : word(a->answer);
+	return moves != NULL && a->answer > 0 ? moves : word(a->answer);
 }
 
 static const struct part *part_of(const struct point *p)
@@ -1309,15 +1740,14 @@ static const struct part *part_of(const struct point *p)
 static bool wait_for_part(const struct part *part, struct act *a, hd_pid pid)
 {
 	struct hd_process_info info;
-	int there;
+	bool moved;
 
 	do {
 		MUST(hd_sleep(HD_US(50)));
-		MUST(ioctl(a->scene->fds[0], FIONREAD, &there));
+		moved = part->is_moved(a->scene);
 		MUST(hd_process_info(pid, &info));
-	} while (info.state != HD_ENDED &&
-		 ((there > 0) == part->reads || info.state != HD_WAITING || info.why != a->point->why));
-	return (there > 0) != part->reads;
+	} while (info.state != HD_ENDED && (!moved || info.state != HD_WAITING || info.why != part->why));
+	return moved && (info.state != HD_ENDED || part->moves != NULL);
 }
 
 /* Waits until the system call is held up. False: the deadline came before that, and it will not be. */
@@ -1343,7 +1773,7 @@ static const char *when_part_is_moved(const struct point *p, const struct part *
 		hd_pid pid = hd_spawn(play, &a);
 		MUST(pid);
 		bool moved = wait_for_part(part, &a, pid), waits = a.answer == LONG_MIN;
-		const char *said = do_it(how, &a, pid, false);
+		const char *said = do_it(how, &a, pid, part->held ? HELD : ALONE, part->moves);
 		clear_scene(s);
 		if (moved || how != LATE) /* else the deadline came too early */
 			return waits || how == LATE ? said : "at once";
@@ -1365,10 +1795,65 @@ static const char *when_thread_is_at_it(const struct point *p, enum how how)
 			MUST(hd_join(pid, NULL, HD_FOREVER));
 			continue;
 		}
-		const char *said = do_it(how, &a, pid, true);
+		const char *said = do_it(how, &a, pid, HELD, NULL);
 		clear_scene(s);
 		return said;
 	}
+}
+
+/* Lets the process go, which is suspended: waits until its wait is over. False: it has ended. */
+static bool end_its_wait(const struct act *a, hd_pid pid)
+{
+	struct hd_process_info info;
+
+	a->point->grant(a->scene);
+	do {
+		MUST(hd_sleep(HD_US(50)));
+		MUST(hd_process_info(pid, &info));
+	} while (info.state == HD_WAITING);
+	return info.state == HD_SUSPENDED;
+}
+
+/* If the call does not go on, another process makes it in the same scene, without a wait: nothing of what it needs is lost. */
+static void make_again(const struct point *p, struct scene *s)
+{
+	struct act a = { .point = p, .scene = s, .until = hd_after(HD_SEC(5)) };
+	hd_pid pid = hd_spawn(play, &a);
+
+	MUST(pid);
+	MUST(hd_join(pid, NULL, HD_FOREVER));
+	if (a.answer < 0)
+		die(p->call, a.answer);
+}
+
+static const char *when_wait_is_over(const struct point *p, enum how how)
+{
+	for (hd_time delay = HD_MS(20);; delay *= 4) {
+		struct scene *s = set_scene(p);
+		struct act a = {
+			.point = p, .scene = s, .until = how == LATE ? hd_after(delay) : HD_FOREVER, .answer = LONG_MIN
+		};
+		s->nap = delay;
+		hd_pid pid = begin(&a);
+		bool is_over = hd_suspend(pid, HD_FOREVER) == 0 && end_its_wait(&a, pid) && hd_now() < a.until;
+		const char *said = do_it(how, &a, pid, SUSPENDED, NULL);
+		if (is_over && strcmp(said, GOES_ON) != 0 && !(p->is & OWN))
+			make_again(p, s);
+		clear_scene(s);
+		if (is_over) /* else its time came too early */
+			return said;
+		if (how != LATE && !(p->is & NO_GRANT))
+			die(p->call, -EINVAL);
+	}
+}
+
+static const char *while_it_runs(const struct point *p, const struct part *part, enum how how)
+{
+	if (how == LATE && p->is & NO_DEADLINE)
+		return "-";
+	if (part != NULL)
+		return when_part_is_moved(p, part, how);
+	return p->is & ON_THREAD ? when_thread_is_at_it(p, how) : when_wait_is_over(p, how);
 }
 
 static void print_while_it_runs(const struct point *p)
@@ -1376,16 +1861,17 @@ static void print_while_it_runs(const struct point *p)
 	const struct part *part = part_of(p);
 	const char *said[HOWS];
 
-	if (part == NULL && !(p->is & BUSY_POOL)) {
+	if (part == NULL && !(p->is & ON_THREAD) && p->grant == NULL) {
 		printf(" - |\n");
 		return;
 	}
-	for (enum how how = CANCELLED; how < HOWS; how++)
-		said[how] = how == LATE && p->is & NO_DEADLINE ? "-"
-			    : part != NULL		       ? when_part_is_moved(p, part, how)
-							       : when_thread_is_at_it(p, how);
+	for (enum how how = CANCELLED; how < HOWS; how++) {
+		said[how] = while_it_runs(p, part, how);
+		if (part != NULL)
+			(void)when_wait_is_over(p, how); /* before it has moved anything: nothing is lost */
+	}
 	if (strcmp(said[0], "at once") == 0)
-		printf(" bytes, at once |\n");
+		printf(" %s, at once |\n", part->moves);
 	else
 		printf(" %s; %s; %s |\n", said[CANCELLED], said[TERMINATED], said[LATE]);
 }

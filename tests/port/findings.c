@@ -19,6 +19,7 @@ static void *calls_one(void *arg)
 
 static void *waits_for_go(void *arg)
 {
+	hd_semaphore_signal(&up);
 	CHECK_EQ(hd_semaphore_wait(&go, HD_FOREVER), 0);
 	return arg;
 }
@@ -36,7 +37,7 @@ HD_PROCESS_TEST(port_of_a_process_that_cannot_start_breaks_its_calls)
 	do { /* till the next stack needs a guard */
 		CHECK(n < 64);
 		others[n++] = born(hd_spawn_with(&(struct hd_spawn){ .stack_size = 1 << 20 }, waits_for_go, NULL));
-		hd_yield();
+		CHECK_EQ(hd_semaphore_wait(&up, HD_FOREVER), 0); /* it has a stack */
 	} while (n < (int)stacks->guarded);
 	CHECK_EQ(info_of(c).why, HD_WAIT_CALL);
 	send_tag(one, 7);
@@ -44,10 +45,8 @@ HD_PROCESS_TEST(port_of_a_process_that_cannot_start_breaks_its_calls)
 	if (pid == -ENOMEM)
 		SKIP("here spawn fails, and not the first run");
 	hd__fault_arm(HD__FAULT_GUARD, 1, true);
-	hd_yield();
-	hd_yield();
+	CHECK_EQ(hd_join_end(pid, &end, HD_FOREVER), 0); /* wherever it would have run */
 	hd__fault_arm(HD__FAULT_GUARD, 0, false);
-	CHECK_EQ(hd_join_end(pid, &end, HD_FOREVER), 0);
 	CHECK_EQ(end.err, -ENOMEM);
 	CHECK_EQ(hd_join(c, NULL, HD_FOREVER), 0);
 	CHECK_EQ(answer, -EPIPE);
@@ -400,10 +399,9 @@ static void *calls_then_answers(void *arg)
 	hd_semaphore_signal(&up);
 	CHECK_EQ(hd_semaphore_wait(&go, HD_FOREVER), 0);
 	CHECK_EQ(hd_call(two, 1, NULL, 0, NULL, HD_FOREVER), 0);
-	if (hd_receive(one, &m, hd_after(HD_SEC(1))) == 0) {
-		CHECK_EQ(hd_reply(&m, 9, NULL, 0), 0);
-		hd_message_drop(&m);
-	}
+	CHECK_EQ(hd_receive(one, &m, HD_FOREVER), 0);
+	CHECK_EQ(hd_reply(&m, 9, NULL, 0), 0);
+	hd_message_drop(&m);
 	return arg;
 }
 

@@ -207,7 +207,7 @@ static void *counts_links(void *pid)
 	CHECK_EQ(hd_link(other), 0);
 	CHECK_EQ(hd_unlink(other), 0);
 	CHECK_EQ(hd_kill(other, 1), 0); /* still linked once */
-	CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+	CHECK_EQ(hd_sleep_until(HD_FOREVER), 0);
 	return NULL;
 }
 
@@ -230,7 +230,7 @@ static void *link_of_chain(void *arg)
 {
 	CHECK_EQ(hd_link(before), 0);
 	hd_semaphore_signal(&linked);
-	CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+	CHECK_EQ(hd_sleep_until(HD_FOREVER), 0);
 	return arg;
 }
 
@@ -272,7 +272,7 @@ static void *grandchild(void *arg)
 
 	hd_cleanup_push(&c, at_end, (void *)"grandchild");
 	hd_semaphore_signal(&linked);
-	CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+	CHECK_EQ(hd_sleep_until(HD_FOREVER), 0);
 	hd_cleanup_pop(&c, false);
 	return arg;
 }
@@ -283,7 +283,7 @@ static void *child(void *arg)
 
 	hd_cleanup_push(&c, at_end, (void *)"child");
 	CHECK(hd_spawn_with(&(struct hd_spawn){ .link = true, .detached = true }, grandchild, NULL) > 0);
-	CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+	CHECK_EQ(hd_sleep_until(HD_FOREVER), 0);
 	hd_cleanup_pop(&c, false);
 	return arg;
 }
@@ -316,7 +316,7 @@ HD_PROCESS_TEST(watch_notice_comes_after_the_end_of_the_children)
 static void *parent_of_failing(void *arg)
 {
 	CHECK(hd_spawn_with(&(struct hd_spawn){ .link = true, .detached = true }, ends_by, (void *)FAILS) > 0);
-	CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+	CHECK_EQ(hd_sleep_until(HD_FOREVER), 0);
 	return arg;
 }
 
@@ -487,7 +487,7 @@ static void *links_victim(void *arg)
 
 	CHECK(err == 0 || err == -ESRCH);
 	if (err == 0)
-		CHECK_EQ(hd_sleep(HD_SEC(1000)), 0);
+		CHECK_EQ(hd_sleep_until(HD_FOREVER), 0);
 	return arg;
 }
 

@@ -8,9 +8,9 @@
 
 #include "life/common.h"
 
-static const char *const variables[] = { "HEDDLE_WORKERS",  "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",
-					 "HEDDLE_QUANTUM",  "HEDDLE_PREEMPTED",	 "HEDDLE_PINNED",
-					 "HEDDLE_DEADLOCK", "HEDDLE_WARN",	 "HEDDLE_BLOCKING_THREADS" };
+static const char *const variables[] = { "HEDDLE_WORKERS",	    "HEDDLE_STACK_SIZE", "HEDDLE_POLICY",   "HEDDLE_QUANTUM",
+					 "HEDDLE_PREEMPTED",	    "HEDDLE_PINNED",	 "HEDDLE_DEADLOCK", "HEDDLE_WARN",
+					 "HEDDLE_BLOCKING_THREADS", "HEDDLE_SPARES" };
 
 static void clear_environment(void)
 {
@@ -265,8 +265,10 @@ HD_TEST(bad_environment_is_refused_by_name)
 		{ "HEDDLE_PREEMPTED", "middle", "heddle: HEDDLE_PREEMPTED=middle: expected tail, head" },
 		{ "HEDDLE_PINNED", "yes", "HEDDLE_PINNED=yes" },
 		{ "HEDDLE_PINNED", "2", "HEDDLE_PINNED=2" },
-		{ "HEDDLE_WARN", "all", "heddle: HEDDLE_WARN=all: expected none, stuck" },
+		{ "HEDDLE_WARN", "some", "heddle: HEDDLE_WARN=some: expected none, stuck, blocked, all" },
 		{ "HEDDLE_BLOCKING_THREADS", "0", "heddle: HEDDLE_BLOCKING_THREADS=0: not a number from 1 to 65536" },
+		{ "HEDDLE_SPARES", "-1", "heddle: HEDDLE_SPARES=-1: not a number from 0 to 1023" },
+		{ "HEDDLE_SPARES", "1024", "HEDDLE_SPARES=1024" },
 		{ "HEDDLE_DEADLOCK", "none", "heddle: HEDDLE_DEADLOCK=none: expected ignore, report, abort" },
 	};
 
@@ -294,6 +296,8 @@ HD_TEST(bad_config_is_refused_by_name)
 		{ { .policy = (enum hd_policy) - 1, .fixed = true }, "hd_config.policy is out of range" },
 		{ { .preempted = (enum hd_preempted)2, .fixed = true }, "hd_config.preempted is out of range" },
 		{ { .blocking_threads = 65537, .fixed = true }, "hd_config.blocking_threads is out of range" },
+		{ { .spares = -2, .fixed = true }, "hd_config.spares is out of range" },
+		{ { .spares = 1024, .fixed = true }, "hd_config.spares is out of range" },
 		{ { .quantum = -1, .fixed = true }, "hd_config.quantum is out of range" },
 		{ { .stack_size = SIZE_MAX, .fixed = true }, "hd_config.stack_size is out of range" },
 	};

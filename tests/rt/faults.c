@@ -586,6 +586,119 @@ HD_TEST(quit_is_the_programs_own_if_it_has_a_handler)
 	CHECK_STR(capture_end(), "");
 }
 
+static const char *to_be_said; /* by the watcher, before the processes go on */
+
+static void wait_until_said(void)
+{
+	while (strstr(captured(), to_be_said) == NULL)
+		usleep(1000); /* every worker may be here: the watcher needs none */
+}
+
+struct stuck {
+	int begun;
+	bool said;
+};
+
+static void *loop_until_said(void *arg)
+{
+	struct stuck *stuck = arg;
+
+	__atomic_store_n(&stuck->begun, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&stuck->said, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	return NULL;
+}
+
+static void *stick(void *arg)
+{
+	struct stuck stuck = { .said = false };
+	hd_pid pid = hd_spawn_with(&(struct hd_spawn){ .name = "sticker" }, loop_until_said, &stuck);
+
+	while (!__atomic_load_n(&stuck.begun, __ATOMIC_ACQUIRE))
+		usleep(1000); /* the other worker takes it: both are in loops then */
+	kill(getpid(), SIGQUIT);
+	wait_until_said();
+	__atomic_store_n(&stuck.said, true, __ATOMIC_RELEASE);
+	CHECK_EQ(hd_join(pid, NULL, HD_FOREVER), 0);
+	return arg;
+}
+
+HD_TEST(quit_dumps_and_goes_on_while_all_workers_are_stuck)
+{
+	skip_if_signals_are_not_real();
+	signal(SIGQUIT, SIG_DFL);
+	CHECK_EQ(setenv("HEDDLE_QUIT", "dump", 1), 0);
+	capture_begin();
+	to_be_said = "heddle:   sticker #1 of priority 40 runs on worker ";
+	for (int round = 0; round < 2; round++)
+		CHECK_EQ(hd_run(&two_workers, stick, NULL), 0);
+	const char *said = capture_end();
+	CHECK(times_said(said, "heddle: SIGQUIT: ") >= 1);
+	CHECK(says(said, "heddle:   main #0 of priority 40 runs on worker "));
+	CHECK(signal(SIGQUIT, SIG_DFL) == SIG_DFL);
+}
+
+static struct hd_mutex cup, pot;
+static struct hd_barrier both = HD_BARRIER(2);
+
+static void *take_both(void *arg)
+{
+	struct hd_mutex *one = arg, *other = one == &cup ? &pot : &cup;
+
+	CHECK_EQ(hd_mutex_lock(one, HD_FOREVER), 0);
+	CHECK(hd_barrier_wait(&both, HD_FOREVER) >= 0);
+	ANY_ANSWER(hd_mutex_lock(other, HD_FOREVER));
+	return NULL;
+}
+
+static void *ask_about_circle(void *arg)
+{
+	struct hd_process_info info = { .why = HD_WAIT_NONE };
+	hd_pid ann = hd_spawn_with(&(struct hd_spawn){ .name = "ann" }, take_both, &cup);
+	hd_pid bob = hd_spawn_with(&(struct hd_spawn){ .name = "bob" }, take_both, &pot);
+
+	for (int i = 0; i < 2; i++)
+		while (hd_process_info(i == 0 ? ann : bob, &info) == 0 && (info.why != HD_WAIT_MUTEX || info.holder == 0))
+			hd_yield();
+	kill(getpid(), SIGQUIT);
+	wait_until_said();
+	hd_shutdown(0);
+	return arg;
+}
+
+HD_TEST(quit_tells_of_a_circle)
+{
+	skip_if_signals_are_not_real();
+	signal(SIGQUIT, SIG_DFL);
+	CHECK_EQ(setenv("HEDDLE_QUIT", "dump", 1), 0);
+	capture_begin();
+	to_be_said = "heddle:   bob #2 waits in hd_mutex_lock for ann #1\n";
+	CHECK_EQ(hd_run(&one_worker, ask_about_circle, NULL), 0);
+	const char *said = capture_end();
+	CHECK(says(said, "heddle: a circle of 2 processes, each of which waits for the next: a deadlock\n"
+			 "heddle:   ann #1 waits in hd_mutex_lock for bob #2\n"
+			 "heddle:   bob #2 waits in hd_mutex_lock for ann #1\n"));
+	CHECK_EQ(times_said(said, "a circle of"), 1);
+}
+
+static void *check_no_action(void *arg)
+{
+	CHECK(signal(SIGQUIT, SIG_DFL) == SIG_DFL);
+	return arg;
+}
+
+HD_TEST(quit_can_be_left_alone)
+{
+	skip_if_signals_are_not_real();
+	signal(SIGQUIT, SIG_DFL);
+	CHECK_EQ(setenv("HEDDLE_QUIT", "off", 1), 0);
+	CHECK_EQ(hd_run(&two_workers, check_no_action, NULL), 0);
+	CHECK_EQ(setenv("HEDDLE_QUIT", "later", 1), 0);
+	capture_begin();
+	CHECK_EQ(hd_run(&two_workers, check_no_action, NULL), -EINVAL);
+	CHECK_STR(capture_end(), "heddle: HEDDLE_QUIT=later: expected core, dump, off\n");
+}
+
 static void *check_quit_in_child(void *arg)
 {
 	int status;

@@ -29,6 +29,7 @@ static struct hd_waitgroup waitgroup;
 static struct hd_once once;
 static hd_queue *queue;
 static hd_promise *promise;
+static hd_noticeboard *board;
 static int ready;
 
 struct item {
@@ -207,6 +208,27 @@ static void *promise_poll(void *arg)
 	return arg;
 }
 
+static void *board_give(void *arg)
+{
+	struct item item;
+
+	memset(&item, 1, sizeof item);
+	shared++;
+	hd_noticeboard_publish(board, &item);
+	return arg;
+}
+
+static void *board_take(void *arg)
+{
+	struct item item;
+
+	while (hd_noticeboard_read(board, &item) == 1)
+		hd_yield();
+	CHECK(item.numbers[11] == item.numbers[0] && item.numbers[0] != 0);
+	shared++;
+	return arg;
+}
+
 static void *select_take(void *arg)
 {
 	struct hd_case cases[] = { hd_case_semaphore(semaphore), hd_case_time(HD_FOREVER) };
@@ -375,6 +397,10 @@ static void *all(void *arg)
 			together(promise_give, takers[i], way);
 			hd_promise_release(promise);
 		}
+		board = hd_noticeboard_new(&(struct item){ { 0 } }, sizeof(struct item));
+		CHECK(board != NULL);
+		together(board_give, board_take, way);
+		hd_noticeboard_drop(board);
 		crowd(pinned);
 		crowd(use_stack);
 	}

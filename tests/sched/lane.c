@@ -61,7 +61,7 @@ static void enter_and_visit(unsigned calm, unsigned entries, unsigned visits)
 	pthread_t thread[3];
 
 	t.sched = aligned_alloc(64, (sizeof *t.sched + 2 * sizeof(struct hd_worker) + 63) / 64 * 64);
-	t.sched->nworkers = 2;
+	t.sched->nworkers = t.sched->nregular = t.sched->room = 2;
 	t.sched->watched = true;
 	t.sched->calm = calm;
 	hd__board_init(&t.sched->board);

@@ -12,12 +12,22 @@
 struct hog {
 	hd_pid pid;
 	long turns;
-	int blind; /* it comes by no safe point */
+	int blind; /* it comes by no safe point, and is not preempted */
 };
 
 static struct hog hogs[WORKERS_MAX]; /* of the worker with that number */
 static struct crew hog_crew;
 static int hogs_stop;
+
+static void be_blind(struct hog *me)
+{
+	CHECK_EQ(hd_preempt_disable(), 0);
+	while (read_flag(&me->blind)) {
+		add(&me->turns, 1);
+		sched_yield();
+	}
+	CHECK_EQ(hd_preempt_enable(), 0);
+}
 
 static void *be_a_hog(void *arg)
 {
@@ -27,7 +37,7 @@ static void *be_a_hog(void *arg)
 	while (!read_flag(&hogs_stop)) {
 		add(&me->turns, 1);
 		if (read_flag(&me->blind))
-			sched_yield();
+			be_blind(me);
 		else
 			hd_checkpoint();
 	}
@@ -556,10 +566,44 @@ HD_TEST(order_stopped_runner_does_not_leave_its_worker_to_an_equal)
 
 #define EVENTS (1 << 18)
 
-static struct hd__event events[EVENTS];
-static struct hd__trace recorded;
+/* A process goes from a state to another, on a worker. */
+struct event {
+	hd_pid pid;
+	uint8_t from, to;
+	uint8_t level;	  /* its priority */
+	uint8_t eligible; /* when `to` is HD_RUNNING: the highest priority that was ready for this worker and not taken */
+	uint16_t worker;
+};
+
+static struct event events[EVENTS];
+static uint64_t recorded;
+static unsigned char recording; /* lock */
 static struct hd_semaphore bowl;
 static long things_left;
+
+/* The highest level in a run queue, found the long way. */
+static uint8_t highest_in(struct hd__runq *q)
+{
+	if (q->only != NULL)
+		return q->only->priority;
+	for (int priority = HD__PRIORITY_MAX; priority >= HD__PRIORITY_MIN; priority--)
+		if (hd__runq_level(q, priority)->head != NULL)
+			return (uint8_t)priority;
+	return 0;
+}
+
+static void record_move(struct hd_worker *w, struct hd_process *p, unsigned to)
+{
+	hd__lock(&recording);
+	CHECK(recorded < EVENTS);
+	events[recorded++] = (struct event){ .pid = hd__pid(&w->sched->table, p),
+					     .from = p->state,
+					     .to = (uint8_t)to,
+					     .level = p->priority,
+					     .eligible = to == HD_RUNNING ? highest_in(&w->runq) : 0,
+					     .worker = (uint16_t)w->index };
+	hd__unlock(&recording);
+}
 
 static void *do_things(void *arg)
 {
@@ -624,7 +668,7 @@ static void check_events(uint64_t n)
 
 	CHECK(pasts != NULL && n <= EVENTS);
 	for (uint64_t i = 0; i < n; i++) {
-		struct hd__event *e = &events[i];
+		struct event *e = &events[i];
 		struct past *past = &pasts[e->pid & 0xffff];
 		if (e->to == HD_RUNNING)
 			CHECK(e->level >= e->eligible);
@@ -648,9 +692,9 @@ HD_TEST(order_nobody_is_chosen_over_a_higher_one_on_its_worker)
 						  .preempted = i < 3 ? HD_PREEMPTED_TAIL : HD_PREEMPTED_HEAD,
 						  .quantum = HD_US(200),
 						  .fixed = true };
-		recorded = (struct hd__trace){ .events = events, .size = EVENTS };
+		recorded = 0;
 		things_left = hd_scaled(20000);
-		CHECK_EQ(hd__run_with(&config, &(struct hd__doors){ .trace = &recorded }, many_do_things, NULL), 0);
-		check_events(recorded.count);
+		CHECK_EQ(hd__run_with(&config, &(struct hd__doors){ .moved = record_move }, many_do_things, NULL), 0);
+		check_events(recorded);
 	}
 }

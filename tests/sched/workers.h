@@ -77,12 +77,13 @@ static inline int worker_of(hd_pid pid)
 /* ---- a process for each worker ---- */
 
 /* As many processes as there are workers, no two of which start on the same one: whoever has started keeps its worker, without a
- * safe point, until all have. */
+ * safe point and unpreempted, until all have. */
 struct crew {
 	hd_entry entry;
 	int size;
 	bool stays;
 	long started, placed;
+	struct hd_semaphore ready; /* all are placed */
 	struct member {
 		struct crew *crew;
 		void *arg;
@@ -97,17 +98,21 @@ static inline void *join_crew(void *arg)
 	hd_entry entry = me->crew->entry;
 	void *its_arg = me->arg;
 
+	CHECK_EQ(hd_preempt_disable(), 0);
 	add(&me->crew->started, 1);
 	while (value_of(&me->crew->started) < me->crew->size)
 		sched_yield();
 	if (me->crew->stays)
 		CHECK_EQ(hd_pin(), 0);
+	CHECK_EQ(hd_preempt_enable(), 0);
 	me->worker = worker_of(hd_self());
-	add(&me->crew->placed, 1); /* the crew may be gone from here on */
+	if (add(&me->crew->placed, 1) == me->crew->size)
+		CHECK_EQ(hd_semaphore_signal(&me->crew->ready), 0); /* the crew may be gone from here on */
 	return entry(its_arg);
 }
 
-/* The caller waits, so that its worker is free too, until every member has a worker. Nobody must be able to keep it from that. Then
+/* The caller waits, so that its worker is free too, until every member has a worker, and wakes no sooner: it would preempt one that has not begun to
+ * keep its worker, and another would take its place. Nobody must be able to keep it from that. Then
  * the members stay where they are (pinned), or may move. */
 static inline void start_crew_that(bool stays, struct crew *crew, const struct hd_spawn *how, int size, hd_entry entry,
 				   void *const *args)
@@ -115,6 +120,7 @@ static inline void start_crew_that(bool stays, struct crew *crew, const struct h
 	int priority = hd_priority(hd_self());
 
 	*crew = (struct crew){ .entry = entry, .size = size, .stays = stays };
+	hd_semaphore_init(&crew->ready, 0);
 	CHECK_EQ(hd_set_priority(hd_self(), 80), 0); /* or the first that is better keeps us from spawning the second */
 	for (int i = 0; i < size; i++) {
 		struct member *m = &crew->members[i];
@@ -126,8 +132,7 @@ static inline void start_crew_that(bool stays, struct crew *crew, const struct h
 		m->pid = hd_spawn_with(&with, join_crew, m);
 		CHECK(m->pid > 0);
 	}
-	while (value_of(&crew->placed) < size)
-		hd_sleep(HD_US(50));
+	CHECK_EQ(hd_semaphore_wait(&crew->ready, HD_FOREVER), 0);
 	CHECK_EQ(hd_set_priority(hd_self(), priority), 0);
 }
 

@@ -212,9 +212,8 @@ HD_WORKERS_TEST(signal_wait_can_be_cancelled_and_terminated)
 		if (round == 0)
 			fds = count_fds();
 	}
-	CHECK_EQ(count_fds(), fds); /* each had a descriptor */
+	CHECK(count_fds() <= fds + 2 * (workers - 1)); /* each had a descriptor; and so have workers that have waited for the first time since then */
 	CHECK_EQ(take_pending(), 0);
-	(void)workers;
 }
 
 static void *send_it(void *arg)

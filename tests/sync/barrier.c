@@ -251,6 +251,61 @@ HD_WORKERS_STRESS(barrier_is_passed_by_n_at_a_time_for_long)
 	(void)workers;
 }
 
+/* ---- a termination while all are let go ---- */
+
+/* More than the last caller lets go under one lock: a process that came after them waits for long when its round is over. */
+#define CROWD 40
+
+static long back, back_of[WORKERS_MAX];
+
+static void *come_back(void *count)
+{
+	CHECK(hd_barrier_wait(&barrier, HD_FOREVER) >= 0);
+	add(count, 1);
+	return NULL;
+}
+
+/* On a plain thread. A process that does not come back was not there: another one comes in its place. */
+static void *terminate_and_replace(void *member)
+{
+	struct member *victim = member;
+	int err = hd_terminate(victim->pid, HD_FOREVER);
+
+	CHECK(err == 0 || err == -ESRCH);
+	return value_of(victim->arg) != 0 ? NULL : come_back(&back);
+}
+
+/* The victim is not on the worker of the last caller, where a request would wait for the end of that call. */
+HD_MANY_WORKERS_TEST(barrier_counts_no_terminated_process_that_does_not_come_back)
+{
+	hd_pid pids[CROWD];
+	struct crew crew;
+	void *counts[WORKERS_MAX];
+	long all = 0;
+
+	hd_barrier_init(&barrier, (unsigned)(CROWD + workers + 1));
+	back = 0;
+	for (int i = 0; i < WORKERS_MAX; i++) {
+		back_of[i] = 0;
+		counts[i] = &back_of[i];
+	}
+	for (int i = 0; i < CROWD; i++)
+		pids[i] = spawned(hd_spawn(come_back, &back));
+	await_queued(&barrier.waiters, CROWD);
+	start_crew(&crew, NULL, workers, come_back, counts);
+	await_queued(&barrier.waiters, CROWD + workers);
+	struct plain_thread *other = start_thread(terminate_and_replace, &crew.members[crew.members[0].worker == 0]);
+	come_back(&back);
+	for (int i = 0; i < CROWD; i++)
+		CHECK_EQ(hd_join(pids[i], NULL, HD_FOREVER), 0);
+	join_crew_members(&crew);
+	join_thread(other);
+	for (int i = 0; i < workers; i++)
+		all += back_of[i];
+	CHECK_EQ(all + back, CROWD + workers + 1);
+	CHECK_EQ(queued(&barrier.waiters), 0);
+}
+
 /* Small enough for every schedule: one comes for a moment, two more come for a while. With two there at a time or three, two pass together or
  * nobody does. */
 static int answers[2];

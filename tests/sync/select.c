@@ -188,7 +188,7 @@ HD_PROCESS_TEST(select_first_of_several_times_happens)
 	cases[0] = hd_case_time(hd_after(HD_SEC(4)));
 	CHECK_EQ(hd_select(cases, 4, hd_after(HD_MS(1))), -ETIMEDOUT); /* `until` comes before any */
 	CHECK_EQ(hd_semaphore_signal(&sem), 0);
-	cases[2] = hd_case_time(hd_after(HD_MS(1)));
+	cases[2] = hd_case_time(hd_after(soon));
 	CHECK_EQ(hd_select(cases, 4, HD_FOREVER), 1);
 	CHECK(!hd_semaphore_is_signaled(&sem));
 }

@@ -97,7 +97,7 @@ HD_WORKERS_TEST(when_quiesce_is_not_early_if_what_is_made_is_over_at_once)
 	(void)workers;
 	for (int i = 0; i < 5; i++) {
 		stage = 0;
-		CHECK_EQ(hd_when_batch(&(struct hd_when){ .fn = wait_until_told, .uses = &a, .n = 1 }, 1), 0);
+		CHECK_EQ(hd_when_batch(&(struct hd_when){ .fn = wait_until_told, .uses = &a, .n = 1, .flags = HD_WHEN_MAY_BLOCK }, 1), 0);
 		plain_start(&thread, make_many, b);
 		quiesce();
 		CHECK_EQ(value_of(&stage), 1);

@@ -251,12 +251,10 @@ static void make_slowly(void *arg)
 	struct hd__behaviour *b = hd__behaviour_new(&how);
 
 	unsigned got = 1;
-	int err;
 
 	CHECK(caller.sched != NULL && b != NULL);
-	struct hd_process *p = hd__guest_take(caller, &err);
-	CHECK(p != NULL);
-	hd__behaviour_bear(caller, b, p, &how);
+	CHECK_EQ(hd__behaviour_embody(caller, b), 0);
+	hd__behaviour_bear(caller, b, &how);
 	set(&asking, 1);
 	while (!(ld_acq(&b->awaits) & HD__FORSAKEN))
 		sched_yield();

@@ -506,7 +506,7 @@ HD_WORKERS_TEST(when_that_is_killed_gives_its_cowns_up)
 
 	(void)workers;
 	set(&began, 0);
-	CHECK_EQ(hd_when_batch(&(struct hd_when){ .fn = wait_to_be_killed, .uses = &c, .n = 1 }, 1), 0);
+	CHECK_EQ(hd_when_batch(&(struct hd_when){ .fn = wait_to_be_killed, .uses = &c, .n = 1, .flags = HD_WHEN_MAY_BLOCK }, 1), 0);
 	CHECK_EQ(hd_when(count_one, NULL, c), 0);
 	while (value_of(&began) == 0)
 		hd_yield();

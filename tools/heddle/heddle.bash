@@ -64,7 +64,7 @@ _heddle_replay() {
 	elif ((plain == 1)); then
 		_heddle_programs
 	elif [[ $word == -* ]]; then
-		_heddle_offer --trace --gdb --help
+		_heddle_offer --trace --trace= --gdb --help
 	else
 		compopt -o nospace
 		_heddle_offer random: pct:3: robin list:
@@ -99,6 +99,89 @@ _heddle_lua() {
 	fi
 }
 
+_heddle_pids() {
+	local pid pids=""
+	for pid in /proc/[0-9]*; do
+		[[ -O $pid ]] && pids+=" ${pid#/proc/}"
+	done
+	compopt -o filenames
+	COMPREPLY=($(compgen -W "$pids" -- "$word") $(compgen -f -- "$word"))
+}
+
+_heddle_ps() {
+	case $last in
+	--state) _heddle_offer ready running waiting suspended ended ;;
+	--sort) _heddle_offer id name state priority cpu for switches stack waiters ;;
+	--name | --priority | --first) ;;
+	*)
+		if [[ $word == -* ]]; then
+			_heddle_offer --state --name --priority --sort --first --json --help
+		else
+			_heddle_pids
+		fi
+		;;
+	esac
+}
+
+_heddle_waits() {
+	if [[ $word == -* ]]; then
+		_heddle_offer --all --dot --help
+	else
+		_heddle_pids
+	fi
+}
+
+_heddle_bt() {
+	_heddle_count --root
+	if [[ $last == --root ]]; then
+		compopt -o dirnames
+	elif [[ $word == -* ]]; then
+		_heddle_offer --stop --all --json --root --resolve --help
+	elif ((plain == 0)); then
+		_heddle_pids
+	fi
+}
+
+_heddle_web() {
+	if [[ $word == -* ]]; then
+		_heddle_offer --port --listen --help
+	elif [[ $last != --port && $last != --listen ]]; then
+		_heddle_pids
+	fi
+}
+
+_heddle_trace() {
+	case $last in
+	--seconds | --size | --events | --processes) ;;
+	-o | --output) compopt -o default ;;
+	*)
+		if [[ $word == -* ]]; then
+			_heddle_offer --seconds --output --size --events --processes --help
+		else
+			_heddle_pids
+		fi
+		;;
+	esac
+}
+
+_heddle_stats() {
+	if [[ $word == -* ]]; then
+		_heddle_offer --json --prometheus --latency --help
+	elif [[ $last != --latency ]]; then
+		_heddle_pids
+	fi
+}
+
+_heddle_top() {
+	if [[ $last == --sort ]]; then
+		_heddle_offer cpu wait queue
+	elif [[ $word == -* ]]; then
+		_heddle_offer --sort --delay --once --help
+	elif [[ $last != --delay ]]; then
+		_heddle_pids
+	fi
+}
+
 _heddle() {
 	local line=${COMP_LINE:0:COMP_POINT} words word last plain
 
@@ -107,12 +190,12 @@ _heddle() {
 	[[ $line == *[[:space:]] ]] && words+=("")
 	word=${words[-1]} last=${words[-2]}
 	if ((${#words[@]} == 2)); then
-		_heddle_offer run lua explore replay help --help --version
+		_heddle_offer run lua explore replay ps waits bt stats top trace web help --help --version
 		return
 	fi
 	case ${words[1]} in
-	explore | lua | replay | run) "_heddle_${words[1]}" ;;
-	help) _heddle_offer explore lua replay run ;;
+	bt | explore | lua | ps | replay | run | stats | top | trace | waits | web) "_heddle_${words[1]}" ;;
+	help) _heddle_offer bt explore lua ps replay run waits stats top trace web ;;
 	esac
 }
 complete -F _heddle heddle

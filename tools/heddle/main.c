@@ -5,8 +5,11 @@
 
 #include "explore.h"
 #include "help.h"
+#include "inspect.h"
 #include "lua.h"
+#include "recording.h"
 #include "say.h"
+#include "web.h"
 
 int main(int argc, char **argv)
 {
@@ -23,6 +26,20 @@ int main(int argc, char **argv)
 		return run_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "lua") == 0)
 		return lua_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "ps") == 0)
+		return ps_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "waits") == 0)
+		return waits_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "bt") == 0)
+		return bt_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "web") == 0)
+		return web_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "stats") == 0)
+		return stats_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "top") == 0)
+		return top_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "trace") == 0)
+		return trace_main(argc - 1, argv + 1);
 	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		if (help(argv[2]))
 			return 0;

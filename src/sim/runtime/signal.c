@@ -1,8 +1,9 @@
-/* sim/runtime/signal.c - simulated signals and children: there are none. Takes the place of os/signal.c and os/child.c. */
+/* sim/runtime/signal.c - simulated signals and children: there are none. Takes the place of os/signal.c, os/preempt.c and os/child.c. */
 #include <errno.h>
 
 #include "os/child.h"
 #include "os/interrupt.h"
+#include "os/preempt.h"
 #include "os/signal.h"
 
 int hd__os_signals_await(hd__signals set, bool *first)
@@ -38,12 +39,48 @@ void hd__os_signals_mask(sigset_t *mask)
 	sigemptyset(mask);
 }
 
+void hd__os_signals_set(const sigset_t *mask)
+{
+	(void)mask;
+}
+
 void hd__os_signals_return(void)
 {
 }
 
 void hd__os_signals_forget(void)
 {
+}
+
+bool hd__os_preempt_begin(const struct hd__preemption *how)
+{
+	(void)how;
+	return false;
+}
+
+void hd__os_preempt_hear(struct hd__thread *thread, int signal)
+{
+	(void)signal;
+	thread->number = (int)hd__os_thread_id();
+}
+
+void hd__os_preempt(struct hd__thread *thread)
+{
+	(void)thread;
+}
+
+void hd__os_preempt_end(void)
+{
+}
+
+void hd__os_thread_punctual(void)
+{
+}
+
+int64_t hd__os_thread_cpu_time(int id)
+{
+	(void)id;
+	return 0;
 }
 
 void hd__os_interrupt_forget(void)

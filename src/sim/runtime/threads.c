@@ -1,49 +1,37 @@
 /* sim/runtime/threads.c - simulated kernel threads, and what they sleep on.
  *
- * Owns:       the virtual threads: which runs, which sleeps on what word and until when; virtual time. Takes the place of
- *             os/thread.c, os/futex.c, os/clock.c, and of what a test asks of pthreads and of the clock.
+ * Owns:       the virtual threads: which runs, which sleeps on what word and until when; virtual time.
  * Invariant:  one thread goes on at a time, and another one only from a point: before an atomic operation, while it sleeps,
  *             when it gives the CPU away. Between two points nothing else happens: memory is sequentially consistent, but for
  *             stores that are late (st_late).
- * Callers:    the runtime and its tests, on the one kernel thread there is. */
+ * Callers:    the runtime and its tests, on the one kernel thread there is: at their points, by os.c and by libc.c. */
 #define _GNU_SOURCE
-#include "sim/threads.h"
+#include "sim/runtime/threads.h"
 
 #include <errno.h>
 #include <execinfo.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "arch/carry.h"
 #include "base/assert.h"
 #include "base/point.h"
 #include "context.h"
 #include "os/clock.h"
-#include "os/fault.h"
-#include "os/futex.h"
-#include "os/interrupt.h"
-#include "os/thread.h"
 #include "sched/worker.h"
 #include "sim/choice.h"
-#include "sim/runtime/costs.h"
 #include "sim/server.h"
 #include "sim/sim.h"
+#include "sim/threads.h"
 
 #define THREADS_MAX 192
 #define STACK_SIZE ((size_t)256 << 10)
 #define STEP 100	 /* ns */
 #define READING HD_US(2) /* of the clock */
 #define STEPS_MAX 20000000
-#define BARRIER_WORTH 4
 #define TRIES 4
-#define BARRIER_WORTH_BY_CLOCK 1024 /* these as os/thread.c and base/point.h have them */
-#define TRIES_BY_CLOCK 100
+#define TRIES_BY_CLOCK 100 /* as base/point.h has it */
 
 enum state { FREE, READY, ASLEEP, ENDED };
 
@@ -61,7 +49,7 @@ struct thread {
 	void *arg, *result;
 	uint32_t ended; /* a word to sleep on */
 	bool detached;
-	bool hears; /* hd__os_interrupt */
+	bool hears; /* interrupts */
 	char *stack;
 	struct hd__carried carried; /* of the stack it was on when it stopped */
 	unsigned char *late;	    /* where a store goes that the others do not see yet; NULL: none */
@@ -84,8 +72,7 @@ static struct {
 
 int hd__sim_tries = TRIES;
 
-/* Whether that happens now. */
-static bool fails(unsigned what)
+bool hd__sim_fails(unsigned what)
 {
 	return hd__sim_threads && !s.by_clock && hd__sim_page->plan.faults & what &&
 	       hd__sim_decide(HD__SIM_FAULT, 2, 1, NULL) == 1;
@@ -203,10 +190,15 @@ static void pass(hd_time ns)
 		go_on();
 }
 
-static void pay(enum hd__sim_deed deed)
+void hd__sim_pay(enum hd__sim_deed deed)
 {
 	if (s.by_clock)
 		pass(hd__sim_charge(deed, 0));
+}
+
+bool hd__sim_is_by_clock(void)
+{
+	return s.by_clock;
 }
 
 /* t is ready, by a deed of the current thread. */
@@ -233,7 +225,7 @@ static void step(bool stays)
 	s.now += STEP;
 	if (++page->result.steps > (page->plan.steps != 0 ? page->plan.steps : STEPS_MAX))
 		hd__sim_give_up(HD__SIM_NOT_OVER);
-	if (s.next != HD_FOREVER && s.now < s.next && fails(HD__SIM_FAIL_TIME))
+	if (s.next != HD_FOREVER && s.now < s.next && hd__sim_fails(HD__SIM_FAIL_TIME))
 		s.now = s.next;
 	if (stays && hd__sim_insists(++s.steps)) {
 		s.steps = 0;
@@ -272,6 +264,12 @@ static void publish_late(struct thread *t)
 	t->late = NULL;
 }
 
+void hd__sim_publish_all(void)
+{
+	for (unsigned i = 0; i < s.threads; i++)
+		publish_late(&s.thread[i]);
+}
+
 void hd__sim_store_late(unsigned char *where, unsigned char what)
 {
 	struct thread *me = &s.thread[s.current];
@@ -293,7 +291,7 @@ static void pass_to_access(enum hd__sim_access access, const void *where)
 
 void hd__sim_pause(void)
 {
-	pay(HD__SIM_PAUSE);
+	hd__sim_pay(HD__SIM_PAUSE);
 }
 
 void hd__sim_work(hd_time ns)
@@ -316,7 +314,28 @@ void hd__sim_point(enum hd__sim_access access, const void *where)
 		publish_late(me);
 }
 
-static void sleep_on(const uint32_t *word, hd_time until)
+void hd__sim_give_way(void)
+{
+	hd__sim_pay(HD__SIM_CALL);
+	if (hd__sim_threads && !s.inside)
+		step(false);
+}
+
+hd_time hd__sim_now(void)
+{
+	return s.now;
+}
+
+hd_time hd__sim_read_clock(void)
+{
+	if (!s.by_clock)
+		s.now += READING; /* so that a thread that waits for a time by reading the clock does not wait long */
+	hd__sim_pay(HD__SIM_CLOCK);
+	hd__point();
+	return s.now;
+}
+
+void hd__sim_thread_sleep(const uint32_t *word, hd_time until)
 {
 	struct thread *me = &s.thread[s.current];
 
@@ -329,8 +348,7 @@ static void sleep_on(const uint32_t *word, hd_time until)
 	step(false);
 }
 
-/* Answers whether there was one. */
-static bool wake_on(const uint32_t *word)
+bool hd__sim_thread_wake(const uint32_t *word)
 {
 	struct thread *first = NULL;
 
@@ -344,6 +362,19 @@ static bool wake_on(const uint32_t *word)
 	return first != NULL;
 }
 
+void hd__sim_thread_hear(bool hears)
+{
+	s.thread[s.current].hears = hears;
+}
+
+void hd__sim_thread_interrupt(unsigned index)
+{
+	struct thread *t = &s.thread[index];
+
+	if (t->hears && t->state == ASLEEP)
+		make_ready(t, s.waking);
+}
+
 /* ---- a thread's life ---- */
 
 static void begin(void *arg)
@@ -355,12 +386,12 @@ static void begin(void *arg)
 	me->result = me->fn(me->arg);
 	me->ended = 1;
 	me->state = ENDED;
-	wake_on(&me->ended);
+	hd__sim_thread_wake(&me->ended);
 	step(false);
 	__builtin_unreachable();
 }
 
-static int start(unsigned *index, void *(*fn)(void *), void *arg)
+int hd__sim_thread_start(unsigned *index, bool detached, void *(*fn)(void *), void *arg)
 {
 	unsigned i = 0;
 
@@ -378,7 +409,7 @@ static int start(unsigned *index, void *(*fn)(void *), void *arg)
 		stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (stack == MAP_FAILED)
 		return EAGAIN;
-	*t = (struct thread){ .state = READY, .fn = fn, .arg = arg, .stack = stack };
+	*t = (struct thread){ .state = READY, .fn = fn, .arg = arg, .detached = detached, .stack = stack };
 	t->carried = (struct hd__carried){ .bottom = stack, .size = STACK_SIZE };
 	hd__arch_make(&t->context, stack + STACK_SIZE, begin, t);
 	make_ready(t, s.waking);
@@ -386,16 +417,44 @@ static int start(unsigned *index, void *(*fn)(void *), void *arg)
 	return 0;
 }
 
-static int join(unsigned i, void **result)
+void hd__sim_thread_join(unsigned index, void **result)
 {
-	struct thread *t = &s.thread[i];
+	struct thread *t = &s.thread[index];
 
 	while (t->state != ENDED)
-		sleep_on(&t->ended, HD_FOREVER);
+		hd__sim_thread_sleep(&t->ended, HD_FOREVER);
 	if (result != NULL)
 		*result = t->result;
 	t->state = FREE;
-	return 0;
+}
+
+void hd__sim_thread_detach(unsigned index)
+{
+	s.thread[index].detached = true;
+}
+
+unsigned hd__sim_thread_current(void)
+{
+	return s.current;
+}
+
+int hd__sim_thread_count(void)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < s.threads; i++)
+		n += s.thread[i].state == READY || s.thread[i].state == ASLEEP;
+	return n;
+}
+
+bool hd__sim_thread_sleeps(unsigned index)
+{
+	return s.thread[index].state == ASLEEP;
+}
+
+unsigned *hd__sim_thread_waits(void)
+{
+	return &s.thread[s.current].waits;
 }
 
 static void begin_run(void)
@@ -435,193 +494,4 @@ void hd__sim_threads_end(void)
 	hd__sim_threads = false;
 	hd__sim_page->result.elapsed = s.now - HD__BEGINNING;
 	hd__sim_page->result.verdict = HD__SIM_FINE;
-}
-
-/* ---- os/ ---- */
-
-static hd_time virtual_now(const struct hd__clock *clock)
-{
-	struct timespec t;
-
-	(void)clock;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return HD_SEC(t.tv_sec) + t.tv_nsec + (hd__sim_threads ? 0 : HD__BEGINNING); /* s.now is on heddle's scale */
-}
-
-const struct hd__clock hd__os_clock = { virtual_now };
-
-void hd__os_futex_wait(uint32_t *word, uint32_t value, hd_time until)
-{
-	hd__point();
-	pay(HD__SIM_CALL);
-	if (*word == value && until > s.now && !fails(HD__SIM_FAIL_EINTR))
-		sleep_on(word, until);
-}
-
-void hd__os_futex_wake(uint32_t *word)
-{
-	hd__point();
-	if (wake_on(word))
-		pay(HD__SIM_WAKE);
-	else
-		pay(HD__SIM_CALL);
-}
-
-int hd__os_thread_start(struct hd__thread *thread, const char *name, bool signals, void *(*fn)(void *), void *arg)
-{
-	(void)name, (void)signals;
-	if (hd__fault_strikes(HD__FAULT_THREAD) || fails(HD__SIM_FAIL_THREAD))
-		return -EAGAIN;
-	return -pthread_create(&thread->handle, NULL, fn, arg);
-}
-
-void hd__os_thread_join(struct hd__thread *thread)
-{
-	pthread_join(thread->handle, NULL);
-}
-
-void hd__os_thread_detach(struct hd__thread *thread)
-{
-	pthread_detach(thread->handle);
-}
-
-void hd__os_interrupt_hear(bool hears)
-{
-	s.thread[s.current].hears = hears;
-}
-
-/* It sleeps in the kernel: that ends. */
-void hd__os_interrupt(struct hd__thread *thread)
-{
-	struct thread *t = &s.thread[thread->handle - 1];
-
-	hd__point();
-	if (t->hears && t->state == ASLEEP)
-		make_ready(t, s.waking);
-}
-
-unsigned hd__os_cpus(void)
-{
-	return HD__SIM_WORKERS;
-}
-
-int hd__os_thread_count(void)
-{
-	int n = 0;
-
-	for (unsigned i = 0; i < s.threads; i++)
-		n += s.thread[i].state == READY || s.thread[i].state == ASLEEP;
-	return hd__sim_threads ? n : 1;
-}
-
-static int64_t given_id; /* to a forked child, which has no other thread */
-
-int64_t hd__os_thread_id(void)
-{
-	return given_id != 0 ? given_id : hd__sim_threads ? (int64_t)s.current + 1 : 1;
-}
-
-void hd__os_thread_set_id(int64_t id)
-{
-	given_id = id;
-}
-
-unsigned *hd__os_thread_waits(void)
-{
-	return &s.thread[s.current].waits;
-}
-
-void hd__os_thread_nap(void)
-{
-	if (hd__sim_threads)
-		sleep_on(NULL, s.now + HD_US(50));
-}
-
-unsigned hd__os_barrier_init(void)
-{
-	if (hd__fault_strikes(HD__FAULT_BARRIER))
-		return 0;
-	return s.by_clock ? BARRIER_WORTH_BY_CLOCK : BARRIER_WORTH;
-}
-
-bool hd__os_barrier(void)
-{
-	hd__point();
-	if (hd__fault_strikes(HD__FAULT_BARRIER))
-		return false;
-	pay(HD__SIM_BARRIER);
-	for (unsigned i = 0; i < s.threads; i++)
-		publish_late(&s.thread[i]);
-	return true;
-}
-
-void hd__os_thread_yield(void)
-{
-	sched_yield();
-}
-
-/* ---- what tests ask of the C library ---- */
-
-int pthread_create(pthread_t *handle, const pthread_attr_t *attributes, void *(*fn)(void *), void *arg)
-{
-	unsigned i;
-
-	HD_ASSERT(hd__sim_threads, "a thread was started outside a simulated run");
-	hd__point();
-	int err = start(&i, fn, arg);
-	int state = PTHREAD_CREATE_JOINABLE;
-	if (attributes != NULL)
-		pthread_attr_getdetachstate(attributes, &state);
-	if (err != 0)
-		return err;
-	s.thread[i].detached = state == PTHREAD_CREATE_DETACHED;
-	*handle = i + 1;
-	return 0;
-}
-
-int pthread_join(pthread_t handle, void **result)
-{
-	hd__point();
-	return join((unsigned)handle - 1, result);
-}
-
-int pthread_detach(pthread_t handle)
-{
-	s.thread[handle - 1].detached = true;
-	return 0;
-}
-
-int sched_yield(void)
-{
-	pay(HD__SIM_CALL);
-	if (hd__sim_threads && !s.inside)
-		step(false);
-	return 0;
-}
-
-int clock_gettime(clockid_t clock, struct timespec *t)
-{
-	if (!hd__sim_threads)
-		return (int)syscall(SYS_clock_gettime, clock, t);
-	if (!s.by_clock)
-		s.now += READING; /* so that a thread that waits for a time by reading the clock does not wait long */
-	pay(HD__SIM_CLOCK);
-	hd__point();
-	*t = (struct timespec){ s.now / HD_SEC(1), s.now % HD_SEC(1) };
-	return 0;
-}
-
-int nanosleep(const struct timespec *wanted, struct timespec *left)
-{
-	hd_time until = s.now + HD_SEC(wanted->tv_sec) + wanted->tv_nsec;
-
-	(void)left;
-	while (hd__sim_threads && s.now < until)
-		sleep_on(NULL, until);
-	return 0;
-}
-
-int usleep(useconds_t us)
-{
-	return nanosleep(&(struct timespec){ us / 1000000, us % 1000000 * 1000 }, NULL);
 }

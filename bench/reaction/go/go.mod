@@ -1,0 +1,3 @@
+module heddle/reaction
+
+go 1.18

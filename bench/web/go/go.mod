@@ -1,0 +1,3 @@
+module http
+
+go 1.18

@@ -1,0 +1,7 @@
+/* web.h - `heddle web`. */
+#ifndef WEB_H
+#define WEB_H
+
+int web_main(int argc, char **argv);
+
+#endif
