@@ -110,6 +110,22 @@ class Program:
         self.process.kill()
         self.process.communicate()
 
+    def switches(self):
+        """How often the kernel has switched its threads: while none of them is woken, this does not change."""
+        total = 0
+        for task in os.listdir(f"/proc/{self.pid}/task"):
+            with open(f"/proc/{self.pid}/task/{task}/status", encoding="ascii") as status:
+                total += sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
+        return total
+
+    def fall_asleep(self):
+        """Returns when no thread of the program has run for a while: it says "ready" before it sleeps."""
+        limit, last = time.monotonic() + 30, None
+        while last != (last := self.switches()):
+            if time.monotonic() > limit:
+                raise AssertionError("the program does not fall asleep")
+            time.sleep(0.3)
+
 
 def heddle(*words, **more):
     return subprocess.run([HEDDLE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, **more)
@@ -217,6 +233,7 @@ class Live(unittest.TestCase):
     def test_asleep(self):
         """Nothing happens in a program that sleeps: it is not even woken to be told."""
         with Program("crowd", 3) as p:
+            p.fall_asleep()
             done = heddle("trace", "--seconds", 0.2, "-o", "-", p.pid)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("slept all the time", done.stderr)

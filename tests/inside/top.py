@@ -59,6 +59,7 @@ class Stats(unittest.TestCase):
             self.assertLessEqual(sum(b["count"] for b in latency["buckets"]), latency["count"])
             self.assertLessEqual(latency["most"] , latency["sum"])
         with Program("crowd", 1, workers=1) as p:
+            p.fall_asleep()
             first = self.json(p.pid)
             time.sleep(0.5)
             then = self.json(p.pid)
