@@ -799,6 +799,8 @@ class Bt(WithCore):
         with Subject("chaos") as s:
             for _ in range(5):
                 for name, got in traces(bt(s.pid)).items():
+                    if got == ["hd__arch_begin"]:
+                        continue  # it has its stack, and not run its first instruction
                     if isinstance(got, list) and name in ("friend", "child", "main"):
                         self.assertIn(got[-1], ("friend_of_all", "short_life", "chaos"), got)
             self.assertIsNone(s.process.poll())
