@@ -74,6 +74,7 @@ asan: setup ## the tests under ASan and UBSan
 	@tools/build $(ASAN) $(MESON_FLAGS)
 	@build-asan/tests/heddle-tests
 	@$(call shown,build-asan)
+	@$(call lua,build-asan)
 	@$(call simulated,build-asan,5)
 	@$(call explored,build-asan)
 

@@ -71,13 +71,18 @@ static void check_target(lua_State *L, int i)
 
 static int send(lua_State *L)
 {
+	struct process *p = process_of(L);
 	struct identity *found;
 
 	luaL_checkany(L, 2);
 	lua_settop(L, 2);
 	check_target(L, 1);
-	struct letter *letter = letter_write(L, 1);
+	letter_release(p->question);
+	p->question = NULL;
+	struct letter *letter = p->question =
+		letter_write(L, 1); /* the process may end while it looks for the name, and has the letter then */
 	struct identity *who = handle_target(L, 1, &found);
+	p->question = NULL;
 	int err = who == NULL ? -ENOENT : hd_send_move(who->port, 0, letter, letter->size, letter_release, 0);
 	if (err != 0)
 		letter_release(letter);

@@ -58,7 +58,7 @@ struct process {
 	} mailbox;
 
 	struct identity *callee; /* WISH_CALL */
-	struct letter *question;
+	struct letter *question; /* WISH_CALL; or one that heddle.send has written, until it is sent */
 	struct hd_message reply; /* zeroed: there is none */
 	struct plan *plan;	 /* WISH_SUPERVISE (supervise.c) */
 	char *line;		 /* WISH_LINE: what was read */
