@@ -42,9 +42,14 @@ extern const char hd__text_end[] __asm__("__stop_hd_text") __attribute__((weak, 
 /* The action of a signal, past sanitizers: TSan would call the handler later than the signal comes, with a context that is not the interrupted one. */
 int hd__plain_sigaction(int signal, const struct sigaction *action, struct sigaction *old) __asm__("__sigaction");
 
+static bool is_heddles(uintptr_t pc)
+{
+	return pc >= (uintptr_t)hd__text_begin && pc < (uintptr_t)hd__text_end;
+}
+
 static bool is_preemptible(uintptr_t pc)
 {
-	if (pc >= (uintptr_t)hd__text_begin && pc < (uintptr_t)hd__text_end)
+	if (is_heddles(pc))
 		return false;
 	for (unsigned i = 0; i < ntexts; i++)
 		if (pc >= texts[i].from && pc < texts[i].to)
@@ -164,7 +169,7 @@ static int collect(struct dl_phdr_info *object, size_t size, void *arg)
 	c->begun = true;
 	if (is_program ? is_static(object) : !is_named(object->dlpi_name))
 		return 0;
-	if ((has(object, (uintptr_t)on_preempt) && hd__text_begin == NULL) || has(object, (uintptr_t)hd__asan_init) ||
+	if ((has(object, (uintptr_t)on_preempt) && !is_heddles((uintptr_t)on_preempt)) || has(object, (uintptr_t)hd__asan_init) ||
 	    has(object, c->allocator))
 		return 0;
 	for (unsigned i = 0; i < object->dlpi_phnum && ntexts < TEXTS_MAX; i++) {

@@ -597,7 +597,12 @@ static void *gives_up(void *arg)
 {
 	controlling = (struct hd_semaphore)HD_SEMAPHORE(0);
 	asked = hd_promise_spawn(one_plus_three, NULL);
-	fork_equal(ask, "a");
+	hd_pid other = fork_equal(ask, "a");
+	struct hd_process_info info = { .state = HD_READY };
+	while (info.state != HD_WAITING) { /* it asks before the deadline can come, however late we run then */
+		hd_yield();
+		CHECK_EQ(hd_process_info(other, &info), 0);
+	}
 	CHECK_EQ(hd_promise_value(asked, NULL, hd_after(HD_MS(1))), -ETIMEDOUT);
 	CHECK_EQ(hd_promise_value(asked, NULL, 0), -ETIMEDOUT);
 	CHECK_EQ(hd_semaphore_signal(&controlling), 0);

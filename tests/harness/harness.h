@@ -33,6 +33,10 @@
 /* Ends the test, neither passed nor failed. */
 #define SKIP(why) harness_skip(why)
 
+/* A function that does what only heddle's own code may: it enters lanes or takes locks of the runtime, or is called where these are held. It stands with the
+ * library's code (tools/own-section), so that no process is preempted inside; what it calls of the tests stands inside it. */
+#define HD_AS_RUNTIME __attribute__((section("hd_text"), noinline, flatten, unused))
+
 /* One text to write a trace into and to compare at the end; 64 KiB, from one kernel thread at a time. */
 __attribute__((format(printf, 1, 2))) void trace(const char *fmt, ...);
 const char *trace_text(void);

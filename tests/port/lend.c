@@ -79,7 +79,7 @@ static void *play(void *arg)
 
 /* ---- the first process's view ---- */
 
-static bool is_settled(struct actor *a)
+HD_AS_RUNTIME static bool is_settled(struct actor *a)
 {
 	hd__waitq_lock(&a->p->news);
 	uint64_t control = ld_acq(&a->p->control);

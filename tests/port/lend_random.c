@@ -212,7 +212,7 @@ static bool is_frozen(struct hd_process *p)
 }
 
 /* Whether all that was asked of it is done. */
-static bool is_settled(struct hd_process *p)
+HD_AS_RUNTIME static bool is_settled(struct hd_process *p)
 {
 	hd__waitq_lock(&p->news);
 	uint64_t control = ld_acq(&p->control);
@@ -253,7 +253,7 @@ static void await_stillness(void)
 /* ---- what it should be ---- */
 
 /* The owner of the mutex, if p waits for it. */
-static hd_pid owner_for(struct hd_mutex *m, const struct hd_process *p)
+HD_AS_RUNTIME static hd_pid owner_for(struct hd_mutex *m, const struct hd_process *p)
 {
 	hd_pid owner = 0;
 

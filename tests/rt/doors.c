@@ -154,7 +154,7 @@ HD_TEST(preempted_process_keeps_the_rest_of_its_quantum_at_the_tail)
 static int choices;
 
 /* Last come, first served: the opposite of the rule. */
-static struct hd_process *choose_last(struct hd_worker *w)
+HD_AS_RUNTIME static struct hd_process *choose_last(struct hd_worker *w)
 {
 	choices++;
 	hd__runq_spill(&w->runq);
@@ -192,7 +192,7 @@ HD_TEST(door_of_choice_decides_who_runs)
 
 /* ---- changes of state ---- */
 
-static void record_move(struct hd_worker *w, struct hd_process *p, unsigned to)
+HD_AS_RUNTIME static void record_move(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
 	static const char *const names[] = { "free", "ready", "running", "waiting", "suspended", "ended" };
 

@@ -592,7 +592,7 @@ static uint8_t highest_in(struct hd__runq *q)
 	return 0;
 }
 
-static void record_move(struct hd_worker *w, struct hd_process *p, unsigned to)
+HD_AS_RUNTIME static void record_move(struct hd_worker *w, struct hd_process *p, unsigned to)
 {
 	hd__lock(&recording);
 	CHECK(recorded < EVENTS);

@@ -9,7 +9,7 @@
 #include "wait/wait.h"
 
 /* How many wait there. Any thread. */
-static inline int queued(struct hd_waitq *q)
+HD_AS_RUNTIME static int queued(struct hd_waitq *q)
 {
 	int n = 0;
 

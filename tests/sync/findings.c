@@ -7,13 +7,19 @@ static struct hd_process *block_of(hd_pid pid)
 	return hd__table_find(&hd__self()->sched->table, pid);
 }
 
+HD_AS_RUNTIME static uint64_t control_of(struct hd_process *p)
+{
+	hd__waitq_lock(&p->news);
+	uint64_t control = ld_acq(&p->control);
+	hd__waitq_unlock(&p->news);
+	return control;
+}
+
 /* What is asked of a process is done on its worker, with its news locked. Returns its control word when nothing is left to do. */
 static uint64_t await_settled(struct hd_process *p)
 {
 	for (;;) {
-		hd__waitq_lock(&p->news);
-		uint64_t control = ld_acq(&p->control);
-		hd__waitq_unlock(&p->news);
+		uint64_t control = control_of(p);
 		if ((control & (HD__REBOOST | HD__NUDGED)) == 0)
 			return control;
 		CHECK_EQ(hd_sleep(HD_US(50)), 0);

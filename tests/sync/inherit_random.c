@@ -126,7 +126,7 @@ static bool is_frozen(struct hd_process *p)
 }
 
 /* Whether all that was asked of it is done. */
-static bool is_settled(struct hd_process *p)
+HD_AS_RUNTIME static bool is_settled(struct hd_process *p)
 {
 	hd__waitq_lock(&p->news);
 	uint64_t control = ld_acq(&p->control);
@@ -187,7 +187,7 @@ static int owner_of(const struct hd_mutex *m)
 }
 
 /* Lets the owner have what its waiters have. Returns whether that is more than it had. */
-static bool lend(struct hd_mutex *m, struct level *levels)
+HD_AS_RUNTIME static bool lend(struct hd_mutex *m, struct level *levels)
 {
 	int owner = owner_of(m);
 	bool more = false;

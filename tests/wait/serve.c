@@ -263,7 +263,7 @@ static uint8_t state_of(struct hd_worker *w, int i)
 
 /* When the lock is taken anew, the last of the first batch has been claimed and not let go: its call has not returned, so the event exists,
  * whatever has become of the others meanwhile. */
-static struct hd_waiter *claim_and_look(struct hd_worker *w, void *claimed)
+HD_AS_RUNTIME static struct hd_waiter *claim_and_look(struct hd_worker *w, void *claimed)
 {
 	int n = (*(int *)claimed)++;
 
@@ -274,17 +274,21 @@ static struct hd_waiter *claim_and_look(struct hd_worker *w, void *claimed)
 	return hd__waitq_claim(w, &event.waiters, HD__GRANTED);
 }
 
+HD_AS_RUNTIME static void serve_event(struct hd_worker *w, int *claimed)
+{
+	hd__enter(w);
+	hd__waitq_lock(&event.waiters);
+	hd__waitq_serve(w, &event.waiters, claim_and_look, claimed, NULL);
+	hd__leave(w);
+}
+
 HD_PROCESS_TEST(serve_keeps_a_waiter_in_hand_between_batches)
 {
-	struct hd_worker *w = hd__self();
 	int claimed = 0;
 
 	spawn_many(be_next_of_event, NULL);
 	hd_yield();
-	hd__enter(w);
-	hd__waitq_lock(&event.waiters);
-	hd__waitq_serve(w, &event.waiters, claim_and_look, &claimed, NULL);
-	hd__leave(w);
+	serve_event(hd__self(), &claimed);
 	CHECK_EQ(claimed, MANY + 1);
 	join_many();
 	CHECK_EQ(next, MANY);
