@@ -212,7 +212,9 @@ HD_WORKERS_TEST(signal_wait_can_be_cancelled_and_terminated)
 		if (round == 0)
 			fds = count_fds();
 	}
-	CHECK(count_fds() <= fds + 2 * (workers - 1)); /* each had a descriptor; and so have workers that have waited for the first time since then */
+	CHECK(count_fds() <=
+	      fds + 2 * (workers -
+			 1)); /* each had a descriptor; and so have workers that have waited for the first time since then */
 	CHECK_EQ(take_pending(), 0);
 }
 
@@ -509,6 +511,9 @@ HD_WORKERS_TEST(signal_comes_through_threads_that_do_not_block_it)
 	bool blocked[4];
 
 	SKIP_SIMULATED();
+	if (HD_UNDER_TSAN)
+		SKIP("TSan keeps a signal that comes to a worker until that thread calls the C library, and one that sleeps "
+		     "does not");
 	set(&threads_begun, 0);
 	set(&threads_end, 0);
 	for (int i = 0; i < 4; i++)
@@ -527,8 +532,7 @@ HD_WORKERS_TEST(signal_comes_through_threads_that_do_not_block_it)
 	set(&threads_end, 1);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(pthread_join(threads[i], NULL), 0);
-	if (!HD_UNDER_TSAN)	   /* which calls handlers later, and drops what they say of the mask */
-		CHECK(blocked[0]); /* or every signal would go round and round */
+	CHECK(blocked[0]); /* or every signal would go round and round */
 	(void)workers;
 }
 
