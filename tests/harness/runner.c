@@ -418,6 +418,14 @@ static int parse(struct options *o, int argc, char **argv)
 	return 0;
 }
 
+/* What a shell (of a command with &) or nohup ignores for what it starts; tests take these signals to do what they usually do. */
+static void heed_signals(void)
+{
+	signal(SIGHUP, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+}
+
 int harness_run(int argc, char **argv)
 {
 	struct run run = { .program = argv[0], .tty = isatty(STDOUT_FILENO) };
@@ -435,6 +443,7 @@ int harness_run(int argc, char **argv)
 	}
 	if (o->list)
 		return 0;
+	heed_signals();
 	setenv("HEDDLE_WORKERS", "1", 0); /* what a test may assume unless it says otherwise; */
 	setenv("HEDDLE_SPARES", "0", 0);  /* a busy machine starts spares, which have descriptors and memory of their own */
 	if (run.total == 0 && (o->only != NULL || o->filter != NULL)) {

@@ -95,10 +95,10 @@ def settled(s):
     before = None
     for _ in range(1000):
         answer = ps(s.pid)
-        processes = answer["runtimes"][0]["processes"], answer["runtimes"][0]["workers"]
-        if processes == before and all(p["state"] != "running" for p in processes[0]):
+        seen = answer["runtimes"][0]["processes"], answer["runtimes"][0]["workers"]
+        if seen == before and all(p["state"] != "running" for p in seen[0]) and all(w["asleep"] for w in seen[1]):
             return answer
-        before = processes
+        before = seen
     raise AssertionError("the program does not come to rest")
 
 
