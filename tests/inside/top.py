@@ -208,8 +208,10 @@ class Screen:
         os.write(self.fd, key.encode())
 
     def end(self):
-        while self.read(30):
-            pass
+        limit = time.monotonic() + 60
+        while self.read(1):
+            if time.monotonic() > limit:
+                raise AssertionError(f"it does not end: {self.text()}\n{self.printed}")
         self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         os.close(self.fd)
         return self.status

@@ -188,8 +188,11 @@ static void *say_later(void *arg)
 	return arg;
 }
 
+static bool has_begun;
+
 static void *hog(void *arg)
 {
+	__atomic_store_n(&has_begun, true, __ATOMIC_RELAXED);
 	for (volatile unsigned long n = 0;; n++)
 		;
 	return arg;
@@ -219,9 +222,11 @@ static void *ill(void *arg)
 	check(pipe(never) == 0, "pipe");
 	check(hd_spawn_with(&(struct hd_spawn){ .name = "deep", .priority = 70 }, deep, NULL) > 0, "hd_spawn_with");
 	check(hd_sleep(HD_MS(20)) == 0, "hd_sleep");
+	spawn("hog", hog, NULL);
+	while (!__atomic_load_n(&has_begun, __ATOMIC_RELAXED)) /* on the other worker: we keep ours */
+		;
 	for (int i = 0; i < 3; i++)
 		check(hd_spawn_with(&(struct hd_spawn){ .name = "starved", .priority = 20 }, child, NULL) > 0, "hd_spawn_with");
-	spawn("hog", hog, NULL);
 	check(pthread_create(&thread, NULL, say_later, NULL) == 0, "pthread_create");
 	check(hd_set_priority(hd_self(), HD_PRIORITY_USER) >= 0, "hd_set_priority");
 	return blocked(arg);
