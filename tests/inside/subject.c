@@ -409,6 +409,7 @@ static void *kinds(void *arg)
 {
 	void *item = NULL;
 
+	check(hd_pin() == 0, "hd_pin"); /* all are born where we are, one after the other: so their numbers are known */
 	promise = hd_promise_new();
 	empty = hd_queue_new(sizeof item, 0);
 	full = hd_queue_new(sizeof item, 1);

@@ -297,8 +297,10 @@ static int go, stopped;
 /* Runs without a safe point until it is told to go on, then with nothing but safe points. */
 static void *spin(void *arg)
 {
+	CHECK_EQ(hd_preempt_disable(), 0);
 	while (!is_raised(&go))
 		;
+	CHECK_EQ(hd_preempt_enable(), 0);
 	while (!is_raised(&stopped))
 		hd_checkpoint();
 	return arg;
