@@ -169,8 +169,8 @@ static int collect(struct dl_phdr_info *object, size_t size, void *arg)
 	c->begun = true;
 	if (is_program ? is_static(object) : !is_named(object->dlpi_name))
 		return 0;
-	if ((has(object, (uintptr_t)on_preempt) && !is_heddles((uintptr_t)on_preempt)) || has(object, (uintptr_t)hd__asan_init) ||
-	    has(object, c->allocator))
+	if ((has(object, (uintptr_t)on_preempt) && !is_heddles((uintptr_t)on_preempt)) ||
+	    has(object, (uintptr_t)hd__asan_init) || has(object, c->allocator))
 		return 0;
 	for (unsigned i = 0; i < object->dlpi_phnum && ntexts < TEXTS_MAX; i++) {
 		const ElfW(Phdr) *h = &object->dlpi_phdr[i];

@@ -102,6 +102,15 @@ def settled(s):
     raise AssertionError("the program does not come to rest")
 
 
+def stuck(s):
+    """Returns once all workers of the program have kept their processes for so long that it is told."""
+    limit = time.monotonic() + 60
+    while not re.search("the only worker runs|all workers are busy", heddle("waits", s.pid).stdout):
+        if time.monotonic() > limit:
+            raise AssertionError("the program does not keep its workers")
+    time.sleep(0.1)  # a core file is some milliseconds behind
+
+
 def by_name(answer):
     return {p["name"]: p for p in answer["runtimes"][0]["processes"]}
 
@@ -200,7 +209,7 @@ class Explained(unittest.TestCase):
     def test_loops_on_all_workers(self):
         for workers in 1, 2, 3:
             with Subject("loops", workers=workers) as s:
-                time.sleep(0.2)  # from 0.1 s on a worker is told: it may be more
+                stuck(s)
                 done = heddle("waits", s.pid)
                 running = [p["name"] for p in ps(s.pid)["runtimes"][0]["processes"] if p["state"] == "running"]
             self.assertEqual(done.returncode, 0)
@@ -213,7 +222,7 @@ class Explained(unittest.TestCase):
     def test_quit_of_loops(self):
         """The program itself tells of its stuck workers, as often as it is asked, and goes on."""
         with Subject("loops", errors=subprocess.PIPE, environment={"HEDDLE_QUIT": "dump"}) as s:
-            time.sleep(0.2)  # as above
+            stuck(s)
             for _ in range(2):
                 os.kill(s.pid, signal.SIGQUIT)
                 said = [s.process.stderr.readline()]
@@ -296,7 +305,7 @@ class Cores(WithCore):
         self.assertIn("times are as of the program's last look at the clock", dead.stdout)
 
     def test_loops(self):
-        _, file = self.core("loops", look=lambda s: time.sleep(0.2))
+        _, file = self.core("loops", look=stuck)
         self.assertIn("all workers are busy", heddle("waits", file).stdout)
 
     def test_quit(self):
@@ -666,7 +675,7 @@ class Bt(WithCore):
 
     def test_core_of_loops(self):
         """Those that ran have their registers in the file."""
-        _, file = self.core("loops", look=lambda s: time.sleep(0.2))
+        _, file = self.core("loops", look=stuck)
         found = traces(bt(file))
         self.assertEqual((found["main"][-1], found["spinner"][-1]), ("loops", "loop"))
 

@@ -127,6 +127,18 @@ class Program:
             time.sleep(0.3)
 
 
+def has_begun(tool):
+    """Returns once the command catches SIGINT, and a while later: it has begun by then."""
+    limit, caught = time.monotonic() + 60, 0
+    while not caught & 1 << (signal.SIGINT - 1):
+        if time.monotonic() > limit:
+            raise AssertionError("the command does not begin")
+        time.sleep(0.01)
+        with open(f"/proc/{tool.pid}/status", encoding="ascii") as status:
+            caught = next(int(line.split()[1], 16) for line in status if line.startswith("SigCgt"))
+    time.sleep(0.3)
+
+
 def heddle(*words, **more):
     return subprocess.run([HEDDLE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, **more)
 
@@ -210,7 +222,7 @@ class Live(unittest.TestCase):
     def test_target_dies(self):
         with Program("slow") as p:
             tool = subprocess.Popen([HEDDLE, "trace", "--seconds", "60", "-o", "-", str(p.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            time.sleep(0.3)
+            has_begun(tool)
             p.process.kill()
             out, err = tool.communicate(timeout=60)
             self.assertEqual(tool.returncode, 0, err)
@@ -220,7 +232,7 @@ class Live(unittest.TestCase):
     def test_interrupt_and_limit(self):
         with Program("slow") as p:
             tool = subprocess.Popen([HEDDLE, "trace", "--seconds", "60", "-o", "-", str(p.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            time.sleep(0.3)
+            has_begun(tool)
             tool.send_signal(signal.SIGINT)
             out, err = tool.communicate(timeout=60)
             self.assertEqual(tool.returncode, 0, err)

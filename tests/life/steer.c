@@ -691,7 +691,9 @@ HD_PROCESS_TEST(checkpoint_gives_way_to_a_higher_priority_that_wakes)
 	while (!is_raised(&awake))
 		hd_checkpoint();
 	uint64_t n = stats_now().preemptions;
-	CHECK(n == 2 || (n == 1 && hd_is_simulated())); /* when it began and when it woke, unless time passed so fast that it did not sleep */
+	CHECK(n == 2 ||
+	      (n == 1 &&
+	       hd_is_simulated())); /* when it began and when it woke, unless time passed so fast that it did not sleep */
 }
 
 /* ---- policies ---- */
