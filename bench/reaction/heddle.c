@@ -9,13 +9,16 @@ static struct reaction reaction;
 static pid_t threads[REACTION_HOGS_MAX]; /* where each hog was last, while they are spread; written by the hog, relaxed */
 static bool spread;			 /* every worker has a hog; set by the high priority, relaxed */
 
-/* A hog. It gives way until every worker has one: a process that was preempted is not taken by an idle worker, so two could stay on one. */
+/* A hog. It gives way until every worker has one: a process that was preempted is not taken by an idle worker, so two could stay on one. And it computes
+ * in between: two that only give way to each other are left together. */
 static void *low(void *arg)
 {
 	struct reaction_hog *hog = arg;
 
 	while (!__atomic_load_n(&spread, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&threads[hog - reaction.hogs], gettid(), __ATOMIC_RELAXED);
+		for (hd_time end = hd_after(HD_US(100)); hd_now() < end;)
+			;
 		bench_ok(hd_yield(), "hd_yield");
 	}
 	return reaction.hog(hog);
