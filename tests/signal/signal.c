@@ -512,8 +512,7 @@ HD_WORKERS_TEST(signal_comes_through_threads_that_do_not_block_it)
 
 	SKIP_SIMULATED();
 	if (HD_UNDER_TSAN)
-		SKIP("TSan keeps a signal that comes to a worker until that thread calls the C library, and one that sleeps "
-		     "does not");
+		SKIP("under TSan, in some 3 of 1,000 runs beside others, a signal is lost; where is not known");
 	set(&threads_begun, 0);
 	set(&threads_end, 0);
 	for (int i = 0; i < 4; i++)
